@@ -51,10 +51,11 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # The routes themselves. `include_router` would make copies of them for each application,
-        # and that takes ten times as long as all the rest of this function.
+        # These are the routes themselves. ``include_router`` would copy them for each application,
+        # which takes ten times as long as the rest of this function.
         routes=[route for router in ROUTERS for route in router.routes],
-        # Environment variables could enable traces, with exception texts and request bodies.
+        # Environment variables could enable traces, which would contain exception texts and request
+        # bodies.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     handlers.install(app, metrics, openapi.route_of(app, "POST", PATH) if fast_lane else None)

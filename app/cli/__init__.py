@@ -32,11 +32,12 @@ for command in (*serving.COMMANDS, *cluster.COMMANDS, *COMMANDS):
 def main() -> None:
     """The entry point of ``python -m app.cli``."""
     try:
-        cli()  # leaves by SystemExit
+        cli()  # ends the process by SystemExit, so the lines below run only after an error
     except SettingsError as error:
         typer.echo(f"settings: {error}", err=True)
     except ValidationError as error:
-        # Only settings are validated here. Values may be secrets, so only names are printed.
+        # Only settings are validated here. A refused value may be a secret, so only the name of its
+        # setting is printed.
         for wrong in error.errors(include_url=False, include_input=False, include_context=False):
             where = "".join(map(str, wrong["loc"][:1])).upper().removeprefix("PURSE_")
             message = wrong["msg"].removeprefix("Value error, ")

@@ -97,7 +97,8 @@ def backup(
 
 def check_store(data: DataOption = None) -> None:
     """Compare the store of records with what the ledger reads; 1 when the store has lost any."""
-    # Imported here because it loads the library of the store.
+    # Imported here, because it loads the library of the object store, which other commands do not
+    # need.
     from app.service.store import named_store
 
     settings = _settings(data)

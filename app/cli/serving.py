@@ -15,8 +15,8 @@ from app.config.descriptors import raise_limit
 from app.config.settings import Settings
 from app.usecases.maintenance import OutOfReach, make_data_folder
 
-#: New objects between two runs of the garbage collector. The interpreter's default of 700 visits
-#: the objects of running queries repeatedly, which takes a twentieth of the time of each query.
+#: The number of new objects between two runs of Python's garbage collector. The default of 700
+#: visits the objects of running queries repeatedly, which takes 5 % of the time of each query.
 COLLECT_AFTER = 50_000
 
 
@@ -73,8 +73,8 @@ def serve(
         config = server_config(create_app(settings), settings, raise_limit())
     except ValueError as error:
         fail(str(error))
-    # After a clean stop, uvicorn raises the signal again. These handlers ignore it, so that the
-    # command ends with status 0.
+    # After a clean stop, uvicorn sends itself the signal again. These handlers ignore it, so that
+    # the command ends with status 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     Server(config).run()

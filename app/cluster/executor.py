@@ -23,12 +23,12 @@ from storage.files.shared import Shared
 
 Result = TypeVar("Result")
 
-#: Seconds until a scheduler without workers counts as failed.
+#: A Dask scheduler that has no workers for this many seconds counts as failed.
 PATIENCE = 30.0
-#: Seconds until a scheduler that does not reply counts as failed. A stopped process keeps its
-#: connections open, so the state of a connection does not show this failure.
+#: A Dask scheduler that sends no reply for this many seconds counts as failed. A stopped process
+#: keeps its connections open, so the state of a connection does not show this failure.
 SILENCE = 10.0
-#: Seconds between two checks that the scheduler still replies, while workers run parts.
+#: Seconds between two checks that the scheduler still replies, while workers compute parts.
 BEAT = 5.0
 
 
@@ -54,7 +54,8 @@ class ClusterExecutor(Executor):
         self._silence = min(SILENCE, patience)
         self._client: Client | None = None
         self._lock = Lock()
-        #: Time of the last failed connection. Threads that waited for it do not try again.
+        #: The time of the last failed attempt to connect. Threads that waited during that attempt
+        #: fail with it and do not try again.
         self._failed: float | None = None
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
@@ -125,7 +126,8 @@ class ClusterExecutor(Executor):
             answer = client.sync(scheduler.ncores, workers=None, callback_timeout=self._silence)
             return sum(answer.values())
         except (Exception, CancelledError) as error:
-            # Closing the client ends the waits of all threads that have work on this cluster.
+            # Closing the client also wakes the other threads that wait for work on this cluster;
+            # they fail.
             if self._client is client:
                 self._client = None
             _close(client)

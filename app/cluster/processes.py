@@ -12,8 +12,9 @@ from app.cluster import tasks
 from app.cluster.roles import GuardedScheduler, GuardedWorker
 from storage.files.shared import Shared
 
-#: Disables the pages and profiles of Dask, which could show private data, and its spilling to disk,
-#: which is not needed: arrays pass through mapped files and not through its memory.
+#: Disables the web pages and profiles of Dask, which could show private data. Also disables its
+#: spilling to disk, which is not needed: arrays pass through mapped files and not through its
+#: memory.
 QUIET: dict[str, Any] = {
     "distributed.scheduler.http.routes": ["distributed.http.health"],
     "distributed.worker.http.routes": ["distributed.http.health"],
@@ -25,7 +26,7 @@ QUIET: dict[str, Any] = {
     "distributed.scheduler.worker-ttl": "60s",
 }
 
-#: Seconds between two searches for jobs that have ended.
+#: Seconds between two searches for jobs that have ended, whose files the worker then closes.
 TIDY = 60.0
 
 
@@ -77,7 +78,8 @@ async def _worker(address: str, threads: int, host: str | None, security: Securi
                 memory_limit=0,
             )
             stopped = asyncio.create_task(stop.wait())
-            # A worker waits for a missing scheduler without limit, so each step ends at a signal.
+            # Without a scheduler, a Dask worker waits without limit. Each step therefore also ends
+            # when the process receives SIGTERM or SIGINT.
             for step in (worker.start, worker.finished):
                 under_way = asyncio.ensure_future(step())
                 await asyncio.wait({under_way, stopped}, return_when=asyncio.FIRST_COMPLETED)

@@ -23,8 +23,8 @@ class Role(StrEnum):
     CLIENT = "client"
 
 
-#: The messages that may open a conversation with a scheduler, by the role of the sender. Messages
-#: that run code there, or read or place data through it, are refused from every role.
+#: The operations that may open a conversation with a Dask scheduler, by the role of the sender.
+#: Operations that run code there, or read or place data through it, are refused from every role.
 HEARD = {
     Role.CLIENT: frozenset({"register-client", "identity", "ncores", "cancel", "close"}),
     Role.WORKER: frozenset({"register-worker", "heartbeat_worker", "unregister", "close"}),
@@ -86,7 +86,8 @@ def _listening(comm: Comm, role: Role | None, heard: frozenset[str]) -> Comm:
 
     async def checked(*args: Any, **kwargs: Any) -> Any:
         message = await read(*args, **kwargs)
-        # A dict opens a conversation. Later messages of a conversation come in lists.
+        # Only the first message of a conversation is a dict with an operation. Later messages are
+        # lists.
         if isinstance(message, dict) and "op" in message and message["op"] not in heard:
             log.warning("refused: %s is not for a %s to say", message["op"], role or "stranger")
             comm.abort()

@@ -13,7 +13,7 @@ from storage.files.shared import Shared
 
 log = logging.getLogger("distributed.tasks")
 
-#: The most jobs that stay open, so that their arrays are mapped only once.
+#: A worker keeps at most this many jobs open. The parts of an open job map its arrays only once.
 MOST = 4
 
 

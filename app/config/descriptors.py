@@ -6,14 +6,16 @@ connections get what is left of ``RLIMIT_NOFILE`` after the reserve for ledger a
 
 import resource
 
-#: Descriptors for the ledger, records, the store, workers, logs and files that are open briefly.
+#: File descriptors reserved for the ledger, records, the object store, workers, logs and files that
+#: are open briefly.
 RESERVED = 512
-#: Connections that the system may queue, and that one turn of the event loop may accept before
-#: any limit of this process counts them.
+#: The most connections that wait in the queue of the operating system. One pass of the event loop
+#: may accept them all before the limit on connections counts them, so descriptors are reserved.
 BACKLOG = 256
-#: The most connections without a setting. Each may hold half-received headers in memory.
+#: The most connections of a process whose setting names no limit. Each connection may hold
+#: half-received headers in memory.
 MOST_CONNECTIONS = 2048
-#: The fewest connections, however low the limit of descriptors is.
+#: A process that has descriptors for fewer connections than this refuses to start.
 FEWEST_CONNECTIONS = 32
 
 

@@ -7,11 +7,12 @@ from urllib.parse import urlsplit
 
 from app.config.roles import Role
 
-#: Signature algorithms with a public verifying key. With HS256 every verifier could also sign.
+#: Signature algorithms whose verifying key is public. HS256 is left out: its key is shared, so
+#: every verifier could also sign tokens.
 Algorithm = Literal[
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
-#: The names of this machine itself, which plain connections may name.
+#: The names of this machine itself. Only connections to these may do without TLS.
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 DEFAULT_ROLES: Mapping[str, Role] = {
     "privypurse-admin": "admin",

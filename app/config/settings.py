@@ -32,11 +32,12 @@ from app.config.roles import Role
 MEGABYTE = 2**20
 Network = IPv4Network | IPv6Network
 
-#: The address of a store: a bucket, and an optional prefix within it.
+#: A store of records is addressed as ``s3://``, a bucket, and an optional prefix within the bucket.
 STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9][A-Za-z0-9._-]*)*/?")
 
 
-#: Settings that decide who may come in, or what an instant may reveal.
+#: The settings that the journal records, because they decide who may come in or what the instant of
+#: an answer may reveal.
 STATED = {
     *("release_interval", "opening_interval", "query_limit", "lease"),
     *("session_lifetime", "rate_limit"),
@@ -54,7 +55,8 @@ class Settings(BaseSettings):
     """Folder of the database, the prepared records and the first admin's key."""
     database_url: str | None = Field(
         default=None,
-        # Tests and the command line pass this field to the constructor by its own name.
+        # The field's own name stays valid, because tests and the command line pass it to the
+        # constructor.
         validation_alias=AliasChoices("database_url", "PURSE_DATABASE_URL", "DATABASE_URL"),
     )
     """URL of the database of the ledger; SQLite in the data folder when unset."""
@@ -179,7 +181,7 @@ class Settings(BaseSettings):
         """Arguments override the environment, which overrides the files in ``secrets``."""
         del dotenv_settings, file_secret_settings
         folder = init_settings().get("secrets") or env_settings().get("secrets")
-        if not folder or not Path(folder).is_dir():  # Unset, or refused by its field.
+        if not folder or not Path(folder).is_dir():  # Unset, or refused by its validator.
             return init_settings, env_settings
         files = SecretsSettingsSource(settings_cls, secrets_dir=folder)
         return init_settings, env_settings, files

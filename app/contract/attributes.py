@@ -13,13 +13,13 @@ from mechanisms.model.dates import DateAttribute, day_number
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 from mechanisms.model.open_domain import OpenAttribute
 
-#: The most values of one attribute, including the one that stands for a missing cell.
+#: The most values of one attribute: two bytes encode them. One of them stands for a missing cell.
 MAX_LEVELS = 65_535
-#: Public numbers lie between ± this bound, where 64-bit floats are exact to a millionth.
+#: Public bounds lie between −10⁹ and 10⁹, where 64-bit floats are exact to a millionth.
 MAX_NUMBER = 1e9
 
 Number = Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
-#: The most days between two bounds of dates: 200 years.
+#: The most days between the earliest and the latest date of an attribute: 200 years.
 MOST_DAYS = 73_050
 
 CellText = Annotated[str, StringConstraints(max_length=256)]

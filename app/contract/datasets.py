@@ -94,7 +94,7 @@ class Facts:
     neighbouring: str
     attributes: tuple[AttributeFacts, ...] = ()
     class_attribute: str | None = None
-    #: True if rows are those of persons, who can be counted.
+    #: True if the rows of the table belong to persons, so that a query can count persons.
     has_persons: bool = False
 
     @classmethod

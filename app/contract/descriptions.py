@@ -22,11 +22,12 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 
-#: The largest sizes of a description, so that one machine can hold the prepared records.
+#: The largest sizes that a registration may state. Within them, one machine can hold the prepared
+#: records.
 MAX_NODES = 50_000_000
 MAX_ROWS = 100_000_000
 MAX_ATTRIBUTES = 1_000
-#: The most node ids in the registration itself. A longer list is uploaded as a node list.
+#: The most node ids that the registration itself may contain. A longer list is uploaded as a file.
 MAX_INLINE_NODES = 1_000_000
 
 NodeText = Annotated[str, StringConstraints(min_length=1, max_length=256)]

@@ -124,7 +124,7 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
             msg = f"Expected one of the tags {context['expected_tags']}"
         # Pydantic puts this prefix before the messages of this project's validators.
         msg = msg.removeprefix("Value error, ")
-        # Models hold tuples, but JSON, and therefore the client, has lists.
+        # Models hold tuples, but JSON has lists, so the message for the client speaks of a list.
         if kind in ("too_short", "too_long"):
             msg = msg.replace("Tuple should", "List should")
         safe.append(FieldError(tuple(_safe(part) for part in loc), kind, msg))

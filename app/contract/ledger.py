@@ -13,7 +13,7 @@ from app.contract.models import Reply
 from app.contract.times import Moment
 
 EntryKind = Literal["genesis", "charge", "release", "limit_change", "freeze", "unfreeze"]
-#: The names that clients see for the ranks of accounts.
+#: The ranks of accounts in the ledger, and the name by which clients see each.
 ACCOUNTS = {
     AccountRank.ANALYST_ON_DATASET: "analyst",
     AccountRank.ANALYST: "analyst_total",

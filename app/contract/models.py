@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
 
 NAME_PATTERN = r"^[A-Za-z0-9_.-]{1,100}$"
 
-#: A name of a user, dataset or attribute. It is safe in paths, headers, logs and every database.
+#: A name of a user, dataset or attribute. Its characters are safe in paths, headers, logs and every
+#: database.
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 
 
@@ -20,7 +21,7 @@ def _no_path_segment(name: str) -> str:
     return name
 
 
-#: The name of a new user or dataset. Clients would remove ``.`` and ``..`` from its path.
+#: The name of a new user or dataset: not ``.`` or ``..``, which clients would remove from a path.
 NewName = Annotated[Name, AfterValidator(_no_path_segment)]
 
 Item = TypeVar("Item")

@@ -1,8 +1,9 @@
 """People, their roles and their keys, as clients send and see them."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-from pydantic import AwareDatetime, BeforeValidator, Field, model_validator
+from pydantic import AwareDatetime, BeforeValidator, Field, field_validator, model_validator
 
 from app.config.roles import Role
 from app.contract.amounts import Delta, LimitEpsilon
@@ -66,6 +67,14 @@ class KeyIn(Body):
     delta: Delta | None = None
     until: AwareDatetime | None = None
     datasets: DatasetNames | None = None
+
+    @field_validator("until")
+    @classmethod
+    def _in_utc(cls, until: datetime | None) -> datetime | None:
+        try:
+            return None if until is None else until.astimezone(UTC)
+        except OverflowError:
+            raise ValueError("it is beyond the year 9999 in UTC") from None
 
     @model_validator(mode="after")
     def _limit(self) -> Self:

@@ -36,7 +36,8 @@ _GRAPHML = (
 )
 _PARQUET: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
 _XML: dict[str, Any] = {"schema": {"type": "string"}, "example": _GRAPHML}
-#: OpenAPI content by media type. Each example fits the example registration of its kind.
+#: The contents of uploads for the OpenAPI document, by media type. Each example fits the example
+#: registration of its kind of dataset.
 CONTENT: dict[str, Any] = {
     "text/csv": {"schema": {"type": "string"}, "examples": _CSV},
     "application/vnd.apache.parquet": _PARQUET,
@@ -50,7 +51,7 @@ CONTENT: dict[str, Any] = {
 }
 
 MadeUpFormat = Literal["csv", "parquet"]
-#: The media types of made-up records, by format.
+#: The media type in which a file of made-up records is sent, by the name of its format.
 MADE_UP: dict[MadeUpFormat, str] = {
     "csv": "text/csv; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",

@@ -18,5 +18,5 @@ def microseconds(at: datetime) -> int:
     return (at - EPOCH) // timedelta(microseconds=1)
 
 
-#: A moment that is read from microseconds since 1970.
+#: A date and time that a model accepts as microseconds since 1970, as the database stores it.
 Moment = Annotated[datetime, BeforeValidator(moment)]

@@ -25,7 +25,7 @@ class Builder:
 
     facts: Facts
     kind: Kind
-    #: The variant of the kind: an algorithm, a statistic, or a set of candidates.
+    #: The chosen variant of the query kind: an algorithm, a statistic, or a kind of candidates.
     variant: Option
     kinds: tuple[Kind, ...]
     variants: tuple[Option, ...]

@@ -51,7 +51,8 @@ def burn_down_chart(
     ]
     if projected is not None and remaining:
         end = min(projected, last)
-        # A projection that ends after the last day of the chart is cut off at that day.
+        # The projection is a straight line. If it ends after the last day of the chart, it is cut
+        # at that day, where this much of the allowance remains.
         rest = remaining * (projected - end).days // max((projected - today).days, 1)
         parts.append(
             f'<path class="projected" d="M{x(today)} {y(remaining)} L{x(end)} {y(rest)}"/>'

@@ -36,7 +36,8 @@ def condition_of(facts: Facts, texts: Form) -> dict[str, Any] | None:
     Raises: InvalidRequest.
     """
     if written := texts.get("where.json"):
-        # The query's model validates this value later, as it validates requests of programs.
+        # The model of the query validates this JSON later, exactly as it validates requests to the
+        # API.
         whole: dict[str, Any] = _json(written)
         return whole
     ticked: dict[str, list[str]] = {}

@@ -12,13 +12,14 @@ from app.contract.errors import InvalidRequest
 from app.dashboard.forms import Form
 from app.queries.parts.form import FormField, Option
 
-#: The parameters whose value is the name of one attribute.
+#: Parameters of queries whose value is the name of one attribute; the form offers the attributes in
+#: a list.
 ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"})
-#: The most check boxes for values on one page; further values can be typed as JSON.
+#: The most check boxes for the values of one attribute. Further values can be typed as JSON.
 MOST_OPTIONS = 500
-#: The option of an optional field that leaves the value to the service.
+#: The choice "by default" of an optional parameter: the request omits the parameter.
 BY_DEFAULT = Option("", "by default")
-#: Error texts: the value that a field of each JSON type requires.
+#: What the error message says is required, by the JSON type of the field.
 REQUIRED = {"integer": "a whole number", "number": "a number", "boolean": "yes or no"}
 
 
@@ -39,7 +40,7 @@ class Control:
     least: float | None = None
     most: float | None = None
     weights: Mapping[str, str] = field(default_factory=dict)
-    #: Controls of one group are folded together under this title.
+    #: The page folds all controls of one group together under this title.
     group: str = ""
 
     @property

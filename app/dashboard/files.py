@@ -21,7 +21,7 @@ from app.dashboard.sessions import check_csrf
 from app.http.dependencies import services_of
 from app.usecases.records import Delivery
 
-#: The events of the multipart parser, in the order in which one part of a form causes them.
+#: The events of the multipart parser, in the order in which it reports one part of a form.
 EVENTS = (
     "part_begin",
     "header_field",

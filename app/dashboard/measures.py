@@ -9,14 +9,14 @@ from app.dashboard.controls import Control
 from app.dashboard.forms import Form
 from app.queries.parts.form import FormField, Option
 
-#: The option that leaves a side of the table without groups.
+#: The choice "no groups" leaves the rows or the columns of a table ungrouped.
 NO_GROUPS = Option("", "no groups")
 
 
 def group_control(field: FormField, facts: Facts, texts: Form) -> Control:
     """The control of rows, columns and further groups, or of all groups as JSON."""
     attributes = tuple(Option(one.name, one.name) for one in facts.attributes)
-    # At first the rows are those of the first attribute.
+    # Before a user has chosen, the table has one row for each value of the first attribute.
     rows = texts.get(f"{field.name}.rows")
     if not texts.all(f"{field.name}.rows"):
         rows = attributes[0].value

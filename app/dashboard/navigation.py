@@ -14,7 +14,7 @@ class Link:
     access: Access
 
 
-#: The link with the bell, which shows the number of notices.
+#: The page behind the bell in the navigation bar, which shows the number of notices.
 NOTICES = "/ui/notices"
 
 
@@ -22,7 +22,8 @@ def _link(title: str, path: str, *roles: Role) -> Link:
     return Link(title, path, Access(frozenset(roles) or ROLES))
 
 
-#: The links in display order; a user starts at the first page that they may open.
+#: The links of the navigation bar, in display order. After the sign-in, users come to the first of
+#: these pages that they may open.
 LINKS = (
     _link("Budgets", "/ui/budgets", "analyst"),
     _link("Ask", "/ui/ask", "analyst"),
@@ -40,7 +41,8 @@ LINKS = (
 )
 
 
-#: Pages without a link at the top; other pages link to them if the reader may open them.
+#: Pages that the navigation bar does not list. Other pages link to them for users who may open
+#: them.
 INNER = (_link("Register a dataset", "/ui/register", "owner"),)
 
 

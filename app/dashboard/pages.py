@@ -68,7 +68,7 @@ class UploadPage(Page):
         return request
 
 
-#: The router of pages in general, and the router of pages that receive a file.
+#: Two routers: one for pages in general, and one for the pages that receive a file.
 pages = APIRouter(route_class=Page, include_in_schema=False)
 uploads = APIRouter(route_class=UploadPage, include_in_schema=False)
 
@@ -81,7 +81,8 @@ def to(path: str) -> Response:
 def to_sign_in(request: Request) -> Response:
     """Redirect to the sign-in page, which leads back to the requested page."""
     if "hx-request" in request.headers:
-        # The request is for a part of a page, but the whole page must be replaced.
+        # htmx asks for a part of a page and would insert the sign-in page there. This header makes
+        # it load the whole page anew.
         return Response(status_code=401, headers={**HEADERS, "HX-Redirect": SIGN_IN})
     if request.method != "GET" or request.url.path == "/ui":
         return to(SIGN_IN)

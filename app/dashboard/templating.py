@@ -19,8 +19,8 @@ HERE = Path(__file__).parent
 PARTS = Path(sentences.__file__).parent
 
 ENVIRONMENT = Environment(
-    # The template ``<kind>/answer.html`` is in the folder of that kind of query, and what several
-    # of them share in ``parts``.
+    # The template ``<kind>/answer.html`` is in the folder of its query kind. Templates that several
+    # kinds share are in ``parts``.
     loader=ChoiceLoader(
         [
             FileSystemLoader(HERE / "templates"),
@@ -38,8 +38,8 @@ ENVIRONMENT = Environment(
 )
 ENVIRONMENT.globals["version"] = __version__
 
-#: Browsers do not send the address of a page to other sites, but send it to this one: with no
-#: referrer at all they would send forms with the origin "null", which ``check_origin`` refuses.
+#: Browsers send the address of a page as referrer to this site only. Without any referrer they
+#: would send forms with the origin "null", which ``check_origin`` refuses.
 HEADERS = {"Referrer-Policy": "same-origin"}
 
 

@@ -57,5 +57,5 @@ async def _visit(request: Request, caller: CurrentCaller, services: ServicesDep)
     return Visit(request, caller, services)
 
 
-#: A parameter of a page function: the visit of the current request.
+#: Declares the parameter of a page function that gets the visit of the current request.
 CurrentVisit = Annotated[Visit, Depends(_visit)]

@@ -28,7 +28,7 @@ class ServiceProcess:
     not inherit the caller's ``PURSE_…`` variables or database, so it cannot touch other data.
     """
 
-    #: What the process runs.
+    #: The Python module that the process runs.
     MODULE = "app.cli"
 
     def __init__(self, data: Path, *, port: int | None = None, **settings: str) -> None:
@@ -126,8 +126,8 @@ def free_port() -> int:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(address)
             probe.listen(1)
-            # Closing a connection at this end first blocks the port for about a minute, except
-            # for sockets with SO_REUSEADDR. Servers set that option; the bind above does not.
+            # The side that closes a connection first blocks its port for about a minute, except for
+            # sockets with SO_REUSEADDR. The service sets that option; the bind above did not.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with socket.create_connection(address), probe.accept()[0]:
                 return address[1]

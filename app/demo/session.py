@@ -31,7 +31,8 @@ def people(talk: Transcript) -> None:
 
 def small_graph(talk: Transcript, folder: Path) -> None:
     """Queries of a small real graph: an answer, its replay, and one that exceeds the budget."""
-    # An edge joins two of 77 characters who appear together in Hugo's novel (Knuth 1993).
+    # Nodes are the 77 characters of Hugo's "Les Misérables". An edge joins two who appear together
+    # (Knuth 1993).
     graph = networkx.les_miserables_graph()
     talk.say("The owner registers a graph by what is public about it, then uploads its edges")
     register(talk, "les_miserables", {"ids": sorted(graph)}, max_degree=50)

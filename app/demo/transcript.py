@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-#: The most characters that are printed of a request body and of a reply.
+#: Longer request bodies and replies are cut to this many characters in print.
 SHOWN_OF_BODY = 400
 SHOWN_OF_REPLY = 2000
 
@@ -22,7 +22,8 @@ class Transcript:
 
     def __init__(self, url: str, folder: Path, admin_key: str) -> None:
         self._url, self._folder = url, folder
-        #: The keys by the names that replace them in print: "ADMIN" is printed as ``$ADMIN``.
+        #: API keys by role. In print the name of the role replaces the key: the admin's key appears
+        #: as ``$ADMIN``.
         self.keys = {"ADMIN": admin_key}
 
     def say(self, text: str) -> None:
@@ -77,6 +78,6 @@ class Transcript:
         if "json" in reply.headers.get("Content-Type", ""):
             parsed = json.loads(text)
             if isinstance(parsed, dict) and "key" in parsed:
-                parsed["key"] = "pp_…"  # A transcript must not show a new key.
+                parsed["key"] = "pp_…"  # A transcript must not show a new API key.
             text = json.dumps(parsed, ensure_ascii=False)
         return text if len(text) <= SHOWN_OF_REPLY else f"{text[:SHOWN_OF_REPLY]} …"

@@ -65,7 +65,8 @@ class InFlight:
                 del self._counts[analyst_id]
 
 
-#: Long reads at the same time: of one user, and of all. Each takes a thread, of which there are 40.
+#: The most long reads at the same time: of one user, and of all users. Each read takes one of the
+#: 40 threads of the server.
 READS_PER_CALLER, READS = 2, 8
 
 

@@ -59,11 +59,11 @@ log = structlog.get_logger("privypurse.answering")
 
 #: Seconds between two reads of the row of a query that runs in another process.
 POLL = 0.1
-#: The public cost in seconds up to which work runs on the event loop: to wake a thread takes longer
-#: than most of it, and it delays no deadline.
+#: The public cost in seconds up to which work runs on the event loop. Waking a thread takes longer
+#: than most such work, and so short a pause of the loop delays no deadline.
 INLINE = 0.001
-#: Failures of the machine and not of the work: no descriptor, disk full, no memory, no cluster.
-#: They leave the query charged and without an answer, and never become its answer.
+#: Failures of the machine and not of the work, such as a full disk, no memory or a lost cluster.
+#: The query then stays charged and without an answer; the failure never becomes its answer.
 OUTSIDE = (OSError, MemoryError, StorageError, ExecutorFailed)
 
 
@@ -90,7 +90,7 @@ class UnderWay:
     started: float
     begun: asyncio.Future[float]
     task: asyncio.Task[Reply] | None = None
-    #: Seconds from the begin to the deadline, which a miss moves.
+    #: Seconds from the begin to the deadline. Each missed deadline doubles it.
     length: float = 0.0
 
     @property
@@ -126,13 +126,14 @@ class Answering:
         self._lease, self._database = lease, database
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
         self._warm_up = warm_up
-        #: How many deadlines were missed, for the operator alone.
+        #: The number of missed deadlines. Only the metrics show it, to the operator.
         self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
         self._under_way: dict[UUID, UnderWay] = {}
         #: The running downloads of node lists from the store of records.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
-        #: Kinds of work that have run once: their kernels are compiled.
+        #: The kinds of work that this process has run at least once. Their kernels are compiled and
+        #: loaded, so light queries of these kinds may run on the event loop.
         self._warm: set[str] = set()
 
     async def answer(
@@ -158,7 +159,7 @@ class Answering:
         if isinstance(looked_up, Replay):
             return self._replayed(looked_up)
         if looked_up.public is None:
-            raise NoRecords(looked_up.name)  # no node list was uploaded yet
+            raise NoRecords(looked_up.name)  # The owner has not uploaded the node list yet.
         priced = request.priced(looked_up.public)
         cost = priced.cost
         seconds = cost.seconds(self._speeds)
@@ -232,7 +233,8 @@ class Answering:
         if task is None:
             task = self._fetching[names] = asyncio.create_task(run_in_threadpool(names.here))
             task.add_done_callback(lambda _: self._fetching.pop(names))
-            # Reads the exception, because every caller may have been cancelled by then.
+            # Reads the exception, which asyncio would otherwise log. No caller may be left to read
+            # it.
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.shield(task)
 
@@ -301,7 +303,8 @@ class Answering:
             done = await over(task, wait)
         finally:
             if not done:
-                # Reads the exception, because other code may not. The row records a cancellation.
+                # Reads the exception, which asyncio would otherwise log. The row of the query
+                # records a cancellation.
                 task.add_done_callback(lambda late: late.cancelled() or late.exception())
         if done:
             return task.result()
@@ -332,7 +335,8 @@ class Answering:
             settled = reply if isinstance(reply, Exception) else False
             if not isinstance(reply, Exception):
                 settled = await self._settle(under_way, reply)
-            # An answer that was stored late is seen at the next tick.
+            # An answer that was stored after its deadline leaves at the next tick, and so at a
+            # public instant.
             elapsed = time.monotonic() - begun
             await until(begun + self._clock.next_tick(under_way.length, elapsed))
             if isinstance(settled, Exception):
@@ -344,7 +348,8 @@ class Answering:
             return Reply(id, *reply)
         finally:
             self._in_flight.leave(under_way.ticket.analyst)
-            # A newer attempt at the query may have replaced this entry.
+            # A newer attempt at the query in this process may have replaced this entry, which must
+            # then stay.
             if self._under_way.get(id) is under_way:
                 del self._under_way[id]
 
@@ -385,7 +390,8 @@ class Answering:
         for misses in range(MOST_MISSES + 1):
             under_way.length = first * 2.0**misses
             instant = begun + under_way.length - self._clock.allowance
-            # Late work that is over is late all the same.
+            # Work that ends after this instant is late, even if it is over now. Its answer leaves
+            # at the next deadline.
             if await over_by(job, instant):
                 await until(instant)
                 return True
@@ -410,7 +416,8 @@ class Answering:
         except CommitUnknown as error:
             return error
         except Exception as error:
-            # The charge stays, and the same key answers later: no other error would be true.
+            # The charge stands, and a retry with the same key gets an answer later. Any other error
+            # would state something else.
             log.error("an answer cannot be stored", error=type(error).__qualname__)
             return StillRunning(reservation.query_id)
 
@@ -438,7 +445,8 @@ class Answering:
         while True:
             await asyncio.sleep(self._lease / 3)
             reservations = [under_way.reservation for under_way in self._under_way.values()]
-            # A failed renewal is repeated. The settlement detects a lease that was lost.
+            # A failed renewal is repeated at the next round. If the lease is lost meanwhile, the
+            # settlement detects it and stores nothing.
             with suppress(StorageError):
                 if reservations:
                     await self._ledger.renew(*reservations)
@@ -469,7 +477,8 @@ class Answering:
         except OUTSIDE:
             raise
         except Exception:
-            # Any error may depend on records. The reply is one fixed text, and nothing is logged.
+            # The error of a computation may depend on records. So the reply is one fixed text, and
+            # nothing is logged.
             return 500, query_failed_body(reservation.query_id)
 
 

@@ -10,11 +10,13 @@ moves to L · 2^j after the begin.
 import math
 from dataclasses import dataclass
 
-#: Seconds that are set aside to store an answer before its deadline, and the part of a long tick.
+#: An answer is stored this many seconds before its deadline, or this share of a tick before it,
+#: whichever is longer.
 ALLOWANCE, ALLOWANCE_SHARE = 0.015, 0.25
-#: How much longer than its cost the work of a query may take: other work disturbs it.
+#: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
-#: The most times that a deadline moves; then the attempt ends without an answer.
+#: A missed deadline moves to twice its distance from the begin, at most this many times. Then the
+#: attempt ends without an answer.
 MOST_MISSES = 6
 
 

@@ -21,7 +21,8 @@ Result = TypeVar("Result")
 def started_pool(threads: int, name: str) -> ThreadPoolExecutor:
     """A pool whose threads all exist: after a charge, no thread may fail to start."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
-    # A pool starts a thread only if none is idle, so every thread must be busy for a moment.
+    # A pool starts a thread only if none is idle. So this barrier keeps every thread busy until all
+    # exist.
     busy = Barrier(threads + 1)
     for _ in range(threads):
         pool.submit(busy.wait)
@@ -38,7 +39,8 @@ class ThreadExecutor(Executor):
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
         cut = list(parts)
-        # Waking a thread takes longer than running a small kernel here.
+        # A single part is computed in the present thread: waking another can take longer than the
+        # kernel.
         return list(self._pool.map(kernel, cut)) if len(cut) > 1 else list(map(kernel, cut))
 
     def close(self) -> None:
@@ -64,9 +66,11 @@ class Execution:
         elsewhere: Callable[[Executor], Executor] = lambda threads: threads,
     ) -> None:
         self._threads = ThreadExecutor(workers)
-        #: The threads, or an executor that also sends large work to other machines.
+        #: The executor of kernels: these threads, or an executor that also sends large work to
+        #: other machines.
         self.kernels = elsewhere(self._threads)
-        # Light queries have no slot. Those that do not run on the event loop have these threads.
+        # Heavy queries need one thread per slot. Light queries hold no slot, so those that do not
+        # run on the event loop need further threads.
         self._jobs = started_pool(slots + workers, "job")
 
     def inline(

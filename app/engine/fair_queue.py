@@ -31,9 +31,10 @@ class FairQueue(Generic[Waiting]):
         self._quantum = quantum
         self._queues: dict[int, deque[Waiting]] = {}
         self._deficits: dict[int, float] = {}
-        #: The analysts who wait, the one whose turn it is first.
+        #: The analysts with waiting queries. It is the turn of the first one.
         self._turns: deque[int] = deque()
-        #: Whether that analyst has got the quantum of this turn.
+        #: True once the quantum of this turn has been considered for the first analyst's deficit,
+        #: so that a turn adds it only once.
         self._began = False
 
     def add(self, entry: Waiting) -> None:

@@ -18,9 +18,9 @@ from storage.catalogue.datasets import Datasets
 
 log = structlog.get_logger("privypurse.opening")
 
-#: The least seconds between two searches for versions that must be opened or closed.
+#: The shortest period, in seconds, of the search for versions that must be opened or closed.
 LEAST = 0.25
-#: The most seconds until a version that could not be opened is tried again.
+#: The longest wait, in seconds, before a version that could not be opened is tried again.
 LONGEST = 600.0
 
 Key = tuple[int, int]
@@ -36,7 +36,8 @@ class Opener:
         self._datasets, self._interval = datasets, interval
         self._period = max(interval, LEAST)
         self._repeated = Repeated("opening", self._period, self._search)
-        #: Of each version that could not be opened: the failures so far and the next try.
+        #: For each version that could not be opened: how often it failed, and the time of the next
+        #: try.
         self._failures: dict[Key, tuple[int, float]] = {}
         self._needed: frozenset[Key] = frozenset()
         self._ready_from: float | None = None
@@ -76,7 +77,8 @@ class Opener:
         if self._closing.is_set():
             return
         opened = self._datasets.opened
-        # Listed before the rows are read: a version that is published meanwhile stays open.
+        # Must precede the read of the rows. Otherwise a version that is published in between would
+        # be missing from the rows, and would be closed.
         listed = opened.listed()
         rows = self._datasets.needed_versions()
         self._needed = frozenset((row.id, row.version) for row in rows)
@@ -102,7 +104,7 @@ class Opener:
             failures, _ = self._failures.get(key, (0, 0.0))
             wait = min(LONGEST, self._period * 2.0**failures)
             self._failures[key] = failures + 1, time.monotonic() + wait
-            # The class alone: the text of an error may quote the content of a file.
+            # Only the class of the error is logged: its text may quote records from a file.
             log.error(
                 "a version cannot be opened: its queries are refused free of charge",
                 dataset=row.id,

@@ -18,11 +18,14 @@ from app.engine.fair_queue import FairQueue
 
 #: The public cost in seconds up to which a query is light and needs no slot.
 LIGHT = 0.002
-#: The quanta of heavy queries, by their lengths, and of light ones, by their costs.
+#: The quanta of deficit round robin, in seconds: one turn gives an analyst this much. Heavy queries
+#: use up their public lengths, light ones their public costs.
 QUANTUM, LIGHT_QUANTUM = 1.0, 0.01
-#: Queries that are longer than this, in seconds, never take the last slot that has none of them.
+#: Queries whose public length exceeds this many seconds may occupy all slots except one. So shorter
+#: queries need not wait for them. A single slot serves both.
 LONG = 10.0
-#: The part of all processors that light queries may take, and the seconds that they may save up.
+#: Light queries may take this share of all processors. Time that they do not use is saved up for
+#: later, up to so many seconds.
 LIGHT_SHARE, LIGHT_BURST = 0.25, 0.1
 
 
@@ -34,11 +37,13 @@ class Ticket:
     length: float
     cost: float
     bytes: int = 0
-    #: The instants of its begin and of its end; the end moves when its work misses it.
+    #: The instants in seconds at which the query begins and ends; None while unknown. If the work
+    #: misses the end, the end moves.
     begin: float | None = None
     end: float | None = None
     is_over: bool = False
-    #: Gets the instant of the begin. Cancelling it ends the wait.
+    #: Receives the instant at which the query begins. Cancelling this future takes the query out of
+    #: its queue.
     begun: Future[float] | None = None
 
     @property
@@ -89,7 +94,8 @@ class Schedule:
     _numbers: count[int] = field(default_factory=count)
     _busy: int = 0
     _long: int = 0
-    #: The latest instant so far: time never goes back, and nothing begins before it arrived.
+    #: The latest instant that the schedule has reached. It never goes back, so no query begins
+    #: before its arrival.
     _now: float = float("-inf")
 
     def __post_init__(self) -> None:
@@ -133,7 +139,7 @@ class Schedule:
         while self._ends and self._ends[0][0] <= now:
             at, _, ticket = heapq.heappop(self._ends)
             if ticket.end != at:
-                continue  # the end has moved, or is past
+                continue  # This entry is out of date: the end has moved or is past.
             if ticket.is_over:
                 ticket.end = None
                 self._busy -= 1
@@ -157,7 +163,7 @@ class Schedule:
         passed: set[int] = set()
         while self._busy < self.slots and (ticket := self._heavy.head()):
             if ticket.bytes > self.memory:
-                break  # no other query may overtake it
+                break  # Were it overtaken, small queries could delay it without end.
             is_long = ticket.length > LONG
             if is_long and self._long >= max(self.slots - 1, 1):
                 self._heavy.skip()

@@ -44,7 +44,8 @@ class Scheduler:
         for ticket in tickets:
             assert ticket.begin is not None
             assert ticket.begun is not None
-            # A query begins at the exact instant, not when the event loop runs this method.
+            # The result is the instant of the schedule, not the later moment at which the event
+            # loop runs this line.
             ticket.begun.set_result(ticket.begin)
         self._wait()
 

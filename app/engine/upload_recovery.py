@@ -17,13 +17,13 @@ from storage.records.tickets import Ticket
 
 log = structlog.get_logger("privypurse.uploads")
 
-#: Seconds between two searches for uploads whose lease has expired.
+#: Seconds between two searches for uploads whose lease has expired, because their process died.
 SEARCH = 5.0
-#: Searches between two removals of withdrawn versions that queries no longer hold open.
+#: One in this many searches also removes withdrawn versions that no running query reads any more.
 TIDY = 12
-#: Seconds between two removals of files that crashes and failed removals left behind.
+#: Seconds between two removals of files that a crash or a failed removal has left behind.
 SWEEP = 3600.0
-#: The number of processes that may try to prepare an upload before it is refused.
+#: The most processes that may try to prepare one upload. After that many failures it is refused.
 MAX_ATTEMPTS = 3
 
 
@@ -70,7 +70,8 @@ class UploadRecovery:
                     if upload_id not in self._local:
                         await self._recover(upload_id)
             except Exception as error:
-                # The search continues, because other uploads may be recoverable.
+                # The search continues after an error, because the remaining uploads may be
+                # recoverable.
                 log.error("cannot look for uploads", error=type(error).__qualname__)
 
     async def _sweep(self) -> None:

@@ -33,9 +33,10 @@ from storage.records.tickets import Ticket
 
 log = structlog.get_logger("privypurse.uploads")
 
-#: Seconds between two heartbeats; the lease of an upload is a minute.
+#: Seconds between two heartbeats. Each extends the lease of an upload to one minute from then.
 HEARTBEAT = 5.0
-#: Threads that read uploads. Kernels of uploads run in the pool that queries use too.
+#: The number of threads that read and prepare uploads. Kernels of uploads run in the pool of
+#: threads that queries use too.
 READERS = 1
 
 
@@ -163,7 +164,8 @@ class Uploads:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda _: self._local.discard(upload.id))
-        # Reads the exception, because no other code may do so. The upload's state records it.
+        # Reads the exception, which asyncio would otherwise log. The state of the upload records
+        # it.
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return task
 
@@ -183,7 +185,8 @@ class Uploads:
             except NotFound:
                 # The owner withdrew the records while they were being prepared.
                 raise NoRecords("the records were withdrawn") from None
-            # The version is published, so a failure to open it here is no failure of the upload.
+            # The version is published, so the upload has succeeded even if this process cannot open
+            # it.
             await run_in_threadpool(self._opener.publish, upload.dataset.id, version)
             await run_in_threadpool(self.tidy, upload.dataset.name)
             return version
@@ -234,7 +237,7 @@ class Uploads:
         while True:
             await asyncio.sleep(HEARTBEAT)
             detail = {"progress": round(progress.share, 3)}
-            # A heartbeat may fail: the lease lasts for twelve of them.
+            # A heartbeat may fail without harm: the lease lasts as long as twelve of them.
             with suppress(StorageError):
                 await run_in_threadpool(self._datasets.keep_upload, upload_id, detail)
 
@@ -253,5 +256,6 @@ class Uploads:
         try:
             self._files.tickets.drop(upload_id, ticket)
         except (OSError, StorageError) as error:
-            # No process resumes an upload that has ended, and a later sweep removes its files.
+            # No process resumes an upload that has ended, so the remaining files do no harm. A
+            # later sweep removes them.
             log.error("cannot remove an upload", error=type(error).__qualname__)

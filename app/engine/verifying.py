@@ -21,9 +21,11 @@ from storage.errors import StorageError
 
 log = structlog.get_logger("privypurse.verification")
 
-#: A run on request reads everything if the last whole run took less than so many seconds.
+#: If the last complete verification took less than this many seconds, a verification on request is
+#: complete too. Otherwise it reads new rows alone.
 QUICK = 1.0
-#: Runs on request take at most one part in so many of the time.
+#: Runs on request take at most about one part in this many of the time: each pause is this many
+#: times as long as the last run.
 SHARE = 10
 
 
@@ -42,10 +44,11 @@ class Verifier:
         self._wake, self._closing = threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Future[None]] = []
-        #: Seconds of the last whole run, and of the last run on request.
+        #: The durations in seconds of the last complete run and of the last run on request.
         self._took, self._on_request = 0.0, 0.0
         self._latest: Verification | None = None
-        #: When the last whole run without a bad row began, microseconds; None if none did.
+        #: The time at which the last complete run without a bad row began, in microseconds since
+        #: 1970; None if there was none.
         self.whole_us: int | None = None
         self._thread = threading.Thread(target=self._run, name="verification", daemon=True)
 
@@ -101,7 +104,8 @@ class Verifier:
         """Log a run without an outcome. Unless it can be repeated, no earlier outcome counts."""
         log.error("the verification failed", error=type(error).__qualname__)
         if not isinstance(error, StorageError | OSError):
-            # Whoever changed a row may have caused this, so the ledger is not shown as valid.
+            # The error may come from a row that somebody has manipulated. The earlier outcome is
+            # dropped, so that the ledger is not shown as valid.
             self._latest = None
 
     def _verify(self, requested: bool) -> None:
@@ -111,7 +115,8 @@ class Verifier:
         latest = self._latest
         self.whole_us = max(self.whole_us or 0, heads.whole_us or 0) or None
         is_due = self.whole_us is None or time.time() - self.whole_us / 1e6 >= self._whole
-        # A contradiction is not forgotten by a run that does not read its row.
+        # A run over new rows alone would miss the bad row that an earlier run reported, and would
+        # call the ledger valid. So everything is read.
         is_bad = latest is not None and not latest.valid
         if is_due or is_bad or (requested and self._took < QUICK):
             outcome = verify(

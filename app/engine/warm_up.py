@@ -14,9 +14,11 @@ import structlog
 
 log = structlog.get_logger("privypurse.warm_up")
 
-#: Seconds after a failure until the next try: at first, and at most.
+#: The wait in seconds before loading is tried again: after the first failure, and at most. Each
+#: further failure doubles it.
 FIRST, LONGEST = 1.0, 600.0
-#: Seconds that a query waits for the kernels, and seconds between two looks at them.
+#: Seconds that a query waits for the kernels at most, and seconds between two checks whether they
+#: are loaded.
 PATIENCE, LOOK = 10.0, 0.05
 
 

@@ -46,7 +46,7 @@ def allow(*roles: Role) -> DependsMarker:
 
 #: Every caller with a valid key may use the route. The use case decides what they may see.
 any_key = DependsMarker(Access(ROLES))
-#: Callers need no key.
+#: Everybody may use the route, also without a key.
 anyone = DependsMarker(Access(frozenset(), public=True))
 
 

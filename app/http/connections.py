@@ -21,11 +21,12 @@ from typing import Protocol
 
 from app.config.settings import Network
 
-#: Connections beyond the limit that reach the probes ``/healthz`` and ``/readyz`` alone.
+#: Connections that are accepted beyond the limit. They reach the probes ``/healthz`` and
+#: ``/readyz`` alone.
 FOR_PROBES = 16
-#: Seconds between two searches for connections whose time is over.
+#: Seconds between two searches for connections whose client was too slow.
 SWEEP = 0.5
-#: Seconds that clients have after the service was told to stop.
+#: Seconds that clients have to finish after the service was told to stop.
 STOP = 2.0
 
 
@@ -125,7 +126,7 @@ class Connections:
         self._members: dict[Connection, _Member] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._stops_at: float | None = None
-        # The routes limit the time of bodies, and reply when it is over.
+        # Bodies have no limit here: the routes limit the time of a body, and reply when it is over.
         self._seconds = {Wait.HEAD: limits.head_seconds, Wait.READ: limits.stall_seconds}
 
     def enter(self, connection: Connection, address: str) -> Admission:
@@ -226,6 +227,7 @@ class Connections:
         return True
 
     def _close(self, connection: Connection) -> None:
-        # The socket is closed by a later turn of the loop, so it must stop counting here.
+        # The event loop closes the socket only later, so the connection is removed from the counts
+        # here.
         self.leave(connection)
         connection.abort()

@@ -22,7 +22,8 @@ ServicesDep = Annotated[Services, Depends(_services)]
 
 #: ``?limit=``: the most items of one page of a list.
 PageLimit = Annotated[int, Query(ge=1, le=1000, description="Items at once.")]
-#: ``?cursor=``: the ``next`` of the page before; without it, the first page.
+#: ``?cursor=``: the member ``next`` of the previous page. Without it, the list begins with its
+#: first page.
 PageCursor = Annotated[
     str | None, Query(max_length=512, description="`next` of the page before, as it came.")
 ]

@@ -18,9 +18,9 @@ from app.contract.problems import response_to
 from app.http.route import Route
 
 PATH = "/v1/queries"
-#: What FastAPI reports when a required body is missing.
+#: The error that FastAPI reports when a required body is missing, in the same words.
 MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required"}
-#: The number of bodies whose models are cached, and the longest such body in bytes.
+#: The most bodies whose parsed models are cached, and the most bytes of such a body.
 BODIES, SHORT = 256, 4096
 
 

@@ -42,13 +42,14 @@ def _encoded(headers: Mapping[str, str]) -> dict[bytes, bytes]:
 #: The headers of replies with JSON and of all other replies, encoded for ASGI.
 FIXED, FIXED_OF_PAGES = _encoded(HEADERS), _encoded(HEADERS | OF_PAGES)
 JSON = {(b"content-type", b"application/json"), (b"content-type", b"application/problem+json")}
-#: The only fixed header that a reply may replace. Pages need it, so that forms send their origin.
+#: Pages may replace this fixed header, and no other. Without the replacement, browsers would send
+#: forms with the origin "null".
 ADMITTED = (b"referrer-policy", b"same-origin")
 
 
-#: Paths that answer even when there is no room for another connection.
+#: Probes of the operator, which answer even when there is no room for another connection.
 PROBES = ("/healthz", "/readyz")
-#: The key of ``scope["state"]`` by which the protocol marks connections that reach probes alone.
+#: The protocol sets this key of ``scope["state"]`` for connections that may reach the probes alone.
 PROBES_ONLY = "probes_only"
 RETRY = {"Retry-After": "1"}
 
@@ -92,7 +93,8 @@ class Observed:
             if status is None:
                 await response(INTERNAL, request_id)(scope, receive, send_with_headers)
         finally:
-            # Logs and counts have the template of the path, because the path itself contains names.
+            # Logs and metrics get the template of the path, because the path itself contains names
+            # of users and datasets.
             route = getattr(scope.get("route"), "path", "(none)")
             self._metrics.observe(method, route, status, time.perf_counter() - started)
             logs.ready.info(

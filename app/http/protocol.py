@@ -22,11 +22,13 @@ from app.contract import problems
 from app.http.connections import Admission, Connections, Wait
 from app.http.middleware import PROBES_ONLY
 
-#: The most headers and trailers of one request. Each takes more memory than its text.
+#: The most headers and trailers of one request. Each takes more memory than its text, so a limit on
+#: bytes alone is not enough.
 HEADERS = 100
-#: Requests that a client may send before it has the replies to earlier ones.
+#: The most requests that a client may send before it has the replies to earlier ones.
 PIPELINED = 8
-#: The parser gets received bytes in parts of this size, because it keeps what is unfinished.
+#: The parser gets received bytes in parts of this size, and limits are checked after each. It would
+#: otherwise keep an unfinished element of any length in memory.
 PART = 16 * 1024
 
 
@@ -40,9 +42,11 @@ class GuardedProtocol(HttpToolsProtocol):
     def __init__(self, connections: Connections, **options: Any) -> None:
         super().__init__(**options)
         self._guard = connections
-        #: Bytes of the present head that callbacks have received, and the number of its headers.
+        #: The bytes of the current head (request line and headers) that callbacks have received,
+        #: and the number of its headers.
         self._head, self._count = 0, 0
-        #: Bytes that the parser has received since its last callback. It may hold all of them.
+        #: The bytes that the parser has received since its last callback. It may hold all of them
+        #: in memory, so they are limited too.
         self._silent = 0
         self._in_head, self._in_body = False, False
         self._reader_is_slow = False
@@ -84,7 +88,7 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # The parser calls this for trailers too, after the body.
+        # The parser calls this for trailers too (headers after the body), so they count as well.
         self._count += 1
         self._take(len(name) + len(value))
         super().on_header(name, value)
@@ -94,7 +98,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_head, self._in_body = False, True
         super().on_headers_complete()
         if self._probes_only:
-            # The next connection may reach everything.
+            # This connection may reach the probes alone. It is closed after the reply, because the
+            # client's next connection may be within the limit.
             self.cycle.keep_alive = False
         if len(self.pipeline) > PIPELINED:
             self.transport.abort()

@@ -75,7 +75,8 @@ class Route(APIRoute):
         # The summary is the docstring's first line. FastAPI's default is the function's name.
         if options.get("summary") is None and endpoint.__doc__:
             options["summary"] = endpoint.__doc__.strip().splitlines()[0].rstrip(".")
-        # FastAPI would call the declarations for each request, although they do nothing.
+        # FastAPI would call every dependency for each request. A ``Declaration`` only states a fact
+        # about the route, so it is left out.
         called = [d for d in dependencies or () if not isinstance(d.dependency, Declaration)]
         super().__init__(path, endpoint, responses=responses, dependencies=called, **options)
         if len(self.dependant.body_params) > 1:
@@ -160,7 +161,8 @@ class Route(APIRoute):
     def check_request(self, request: Request) -> None:
         """The checks after the body. Raises: RequestValidationError, RateLimited, NotFound."""
         if self.known_parameters is not None and request.scope["query_string"]:
-            # A misspelt filter would filter nothing, so the API refuses unknown parameters.
+            # A misspelt filter would filter nothing and the reply would look right, so the API
+            # refuses unknown parameters.
             unknown = sorted(request.query_params.keys() - self.known_parameters)
             if unknown:
                 raise RequestValidationError(
@@ -171,7 +173,8 @@ class Route(APIRoute):
                 )
         if self.counts_requests and not self.access.public:
             services_of(request).rate.count(request.state.caller.key_id)
-        # Some databases refuse some characters. No name has another form, so nothing is missed.
+        # No stored name has another form, so such a path does not exist. Some databases would
+        # refuse its characters with an error.
         if not all(NAME.fullmatch(str(name)) for name in request.path_params.values()):
             raise NotFound
 
@@ -191,7 +194,8 @@ class Route(APIRoute):
         dependant = self.dependant
         if dependant.path_params:
             kinds += [NOT_FOUND]
-        # FastAPI documents a 422 of its own shape for a route with parameters and none declared.
+        # For a route with parameters and no declared 422, FastAPI would document a 422 of its own
+        # shape.
         parameters = dependant.path_params or dependant.query_params or dependant.header_params
         if self.body_model or parameters or self.known_parameters is not None:
             kinds += [PROBLEMS[InvalidRequest]]

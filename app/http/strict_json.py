@@ -13,9 +13,11 @@ from app.contract.errors import InvalidRequest
 
 #: The deepest nesting of arrays and objects. A where clause of depth 8 needs 20.
 MAX_DEPTH = 64
-#: The most arrays and objects of one body. In memory, each is thirty times as large as its text.
+#: The most arrays and objects of one body. In memory, each takes thirty times the bytes of its
+#: text.
 MAX_CONTAINERS = 1_000_000
-#: The most characters of one integer. Every range needs fewer, and conversion stays fast.
+#: The most characters of one integer. No valid value needs more, and the conversion of longer ones
+#: would be slow.
 MAX_DIGITS = 400
 
 

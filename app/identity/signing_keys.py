@@ -73,7 +73,8 @@ class SigningKeys:
 
     async def _fetch(self) -> None:
         try:
-            # A thread reads the keys, because their sizes, and so the time, are not under control.
+            # Keys are fetched and parsed in a thread: the provider decides on their sizes and so on
+            # the time.
             self._keys = await asyncio.to_thread(self._keys_now)
             self._fetched = self._clock()
         except Exception as error:
@@ -112,12 +113,12 @@ class SigningKeys:
 def _public_key(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
     """The public key for this algorithm; None if the key is not usable for it."""
     if key.get("kty") not in ("RSA", "EC", "OKP"):
-        return None  # Whoever can verify with a shared secret can also sign with it.
+        return None  # The other types are shared secrets, with which a verifier could also sign.
     public = {name: value for name, value in key.items() if name != "d"}
     try:
         return jwt.PyJWK(public, algorithm)
     except Exception:
-        return None  # The library cannot read the key, so it is not used.
+        return None  # The library cannot read this key, so the key is left out.
 
 
 def _fetched(url: str) -> dict[str, Any]:

@@ -15,11 +15,12 @@ import jwt
 from app.config.openid import OpenID
 from app.identity.signing_keys import SigningKeys
 
-#: Longer texts are refused as tokens without being parsed.
+#: The most characters of a token. Longer texts are refused without being parsed.
 MAX_TOKEN_LENGTH = 16 * 1024
 #: Seconds by which the clocks of the provider and of this service may differ.
 LEEWAY = 30
-#: The types of access tokens. Providers that do not follow RFC 9068 write ``JWT`` or no type.
+#: The types (header ``typ``) of access tokens. Providers that do not follow RFC 9068 write ``JWT``
+#: or no type.
 TYPES = frozenset({"at+jwt", "jwt"})
 REQUIRED = ["iss", "aud", "sub", "exp", "iat"]
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
@@ -51,7 +52,8 @@ class Tokens:
         try:
             header = jwt.get_unverified_header(token)
             key_id, algorithm = header.get("kid"), header.get("alg")
-            # ``crit`` lists extensions that a reader must support (RFC 7515, 4.1.11): none here.
+            # ``crit`` lists extensions that a reader must support (RFC 7515, 4.1.11). This service
+            # supports none, so the token is refused.
             if "crit" in header or not isinstance(key_id, str):
                 return None
             if algorithm not in self._openid.algorithms or not _is_for_access(header.get("typ")):
@@ -74,7 +76,7 @@ class Tokens:
                 options={"require": REQUIRED},
             )
             subject, issued = claims["sub"], int(claims["iat"])
-            # OpenID Connect Core, 2: at most 255 ASCII characters.
+            # OpenID Connect Core, section 2, limits a subject to 255 ASCII characters.
             if not (0 < len(subject) <= 255 and subject.isascii() and subject.isprintable()):
                 return None
             if issued < 0:

@@ -29,7 +29,8 @@ def _kinds() -> dict[str, Kind]:
 #: All query kinds by name, in the order in which the catalogue and the pages list them.
 QUERY_KINDS: dict[str, Kind] = _kinds()
 
-#: The formats, other than JSON, in which some kind can write its answers, by name.
+#: The formats besides JSON in which answers can be downloaded, by name. Each is offered by at least
+#: one kind.
 FORMATS: dict[str, Format] = {
     name: form for kind in QUERY_KINDS.values() for name, form in kind.formats.items()
 }

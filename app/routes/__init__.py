@@ -18,7 +18,7 @@ from app.routes import (
     users,
 )
 
-#: Matched in this order, so the router with the most requests comes first.
+#: Routers are matched in this order, so the one with the most requests comes first.
 ROUTERS: tuple[APIRouter, ...] = (
     queries.api,
     health.api,

@@ -39,7 +39,7 @@ from storage import errors as storage
 
 api = router(tags=["queries"])
 
-#: Seconds that a client waits for an answer by default, and at most.
+#: Seconds that a request waits for its answer before the reply 202: by default, and at most.
 DEFAULT_WAIT = 20.0
 MAX_WAIT = 300.0
 
@@ -94,8 +94,8 @@ EXAMPLES = {
             Busy,
         ),
     },
-    # ``app.http.fast_lane`` calls the function with its request and its body only, so the function
-    # reads these headers itself, and they are declared here.
+    # ``app.http.fast_lane`` calls this function with its request and its body only. The function
+    # therefore reads these headers itself, and they are declared here.
     openapi_extra={
         "parameters": [
             {"name": name, "in": "header", "description": text, "schema": {"type": "string"}}

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from app.queries.parts.cost import Speed, Speeds
 from mechanisms.model.work import Work
 
-#: Rounds of the fit; speeds move by less than a hundredth in the last thousand.
+#: The number of rounds of the fit. The last thousand of them change a speed by less than 1 %.
 ROUNDS = 3000
-#: Growth below these seconds cannot be told from none, and counts as so much.
+#: A clock cannot tell growth below this many seconds from none. Such growth counts as this many, so
+#: that no unit of work is free.
 RESOLUTION = 5e-6
-#: The share of its seconds by which a fit may miss a timing, for rounding errors.
+#: Rounding errors may leave the cost of a reference below its timing by this share of the timing.
 _SLACK = 1e-9
 
 Floats = NDArray[np.float64]
@@ -54,7 +55,7 @@ def fitted(timings: Sequence[Timing]) -> Speeds:
     grown = [one for one in timings if one.fewer is not None]
     growth, more = _growth(grown, names)
     shares = works / seconds[:, None]
-    # Growth counts as much as it does in its own timing.
+    # Dividing by the seconds of the timing weighs a growth by its share of that timing.
     of_growth = np.array([one.seconds for one in grown]).reshape(-1, 1)
     rows = np.vstack([shares, growth / of_growth])
     goals = np.concatenate([np.ones(len(shares)), more / of_growth[:, 0]])
@@ -101,7 +102,8 @@ def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floa
             units[row, 2 * names.index(name) + 1] = count
         seconds[row] = max(one.seconds - one.fewer.seconds, RESOLUTION)
     some = units.any(axis=1)
-    # Work that does not grow is covered by its calls. A share of 0 asks for nothing.
+    # A work without further units has a row of zeros here, which asks for nothing: the costs of its
+    # calls cover its timing.
     return units, np.where(some, seconds, RESOLUTION)
 
 

@@ -83,7 +83,8 @@ def _delivery(command: str | None, seconds: float) -> Callable[[Sequence[bytes]]
     words = shlex.split(command)
 
     def deliver(lines: Sequence[bytes]) -> bool:
-        # A command that hangs must not stop the comparison for longer than one interval.
+        # A command of the operator that hangs must not delay the next comparison of heads by more
+        # than one interval.
         limit = max(1.0, seconds)
         try:
             subprocess.run(
@@ -111,8 +112,10 @@ def alarmed(heads: HeadsLog, accounts: Sequence[int], at_us: int) -> None:
     log.critical("a constraint of the ledger fired: look at once", accounts=len(accounts))
     if accounts:
         try:
-            # A new reader, because the other one belongs to the thread that compares heads.
+            # A ``HeadsLog`` belongs to one thread. The existing one is that of the thread that
+            # compares heads, so this thread makes another.
             HeadsLog(heads.path, heads.copy).mark({at_us})
         except OSError:
-            # The accounts are frozen already. Callers in the same batch must still get a reply.
+            # A failure to write is logged and not raised. The accounts are frozen already, and
+            # callers in the same batch must still get a reply.
             log.error("the published heads do not know of the freeze")

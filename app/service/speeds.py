@@ -39,23 +39,25 @@ from mechanisms.noise.keystream import SystemRandomness
 
 log = structlog.get_logger("privypurse.speeds")
 
-#: Records of the references. Few of them show the time of calls, many that of units. Most of them,
-#: of tables alone and in one shape, show that of rows beyond the caches, and tell rows from nodes.
+#: The numbers of records on which references are timed. Few records show the seconds of a call,
+#: many show those of a unit. The largest number exceeds the processor's caches. It is used for
+#: tables of one shape alone, to separate the cost of rows from that of nodes.
 FEW, MANY, MOST = 16, 1 << 14, 1 << 16
-#: The work of trees, which split all nodes only if the noise is small.
+#: The name of the work of growing trees. Trees split all nodes only if the noise is small, so these
+#: queries run with a large ε.
 GROWTH = "rows of nodes"
 #: The loss of the references that add Gaussian noise: ρ = 0.01.
 GAUSSIAN = PrivacyLoss(0, 0, FEMTO // 100, 1)
 _ROOT = Path(__file__).parents[2]
-#: References per kind of work, on tables and on other records each.
+#: Each kind of work is timed by at least this many queries: on tables, and on other records.
 REFERENCES = 1
-#: Runs of one reference: on few records, which take no time, and on more of them. The first run on
-#: the first shape of a size may compile or load kernels. On another shape, one run of this many
-#: seconds is enough.
+#: The most runs of one reference on few records, and on more. The first run on the first shape of a
+#: size may compile or load kernels. On later shapes, one run is enough if it takes more than the
+#: third number of seconds.
 FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 
 
-#: The file of speeds, beside the compiled kernels or in a data folder that is not shared.
+#: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.
 FILE = "speeds.json"
 
 
@@ -107,7 +109,8 @@ class Reference:
     query: Query
     records: Records
     dataset: Dataset
-    #: True if the same query has run on as many records: all its kernels are there.
+    #: True if the same query has already run on as many records, so that all its kernels are
+    #: loaded.
     is_warm: bool = False
     #: True for a loss in ρ alone.
     is_gaussian: bool = False
@@ -217,7 +220,8 @@ def measure() -> Speeds:
 
     Raises: RuntimeError if the speeds do not cover the timings.
     """
-    # Growth is that of one shape, whose trees stay small: more nodes are not more rows.
+    # Growth is measured on one shape alone, whose trees stay small. Otherwise more records would
+    # also mean more nodes, and the costs of the two could not be separated.
     few, many, most = (
         {number: one.timing() for number, one in references(size, SHAPES[0]).items()}
         for size in (FEW, MANY, MOST)

@@ -45,7 +45,7 @@ from storage.queries.history import Queries
 
 log = structlog.get_logger("privypurse.startup")
 
-#: Seconds between two writes of the counts of refusals.
+#: Seconds between two writes of the counts of refused queries to the database.
 REFUSALS_SECONDS = 10.0
 
 
@@ -150,7 +150,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
 
 
 def _schedule(settings: Settings) -> Schedule:
-    # Without deadlines no instant is public, and light queries need no share of the processors.
+    # Without deadlines no instant is public, so light queries need not be limited to a share of the
+    # processors.
     processors = settings.kernel_threads() if settings.release_interval else float("inf")
     return Schedule(settings.slots(), processors, settings.query_memory)
 
@@ -158,7 +159,8 @@ def _schedule(settings: Settings) -> Schedule:
 def _warm_up(settings: Settings) -> WarmUp:
     loaded = warm.LOADED
     if not settings.release_interval:
-        # Without deadlines no query can miss one, so kernels are loaded by the first of each kind.
+        # Without deadlines no query can miss one, so the first query of each kind may load its
+        # kernels.
         loaded = threading.Event()
         loaded.set()
     return WarmUp(warm.steps, loaded)
@@ -184,7 +186,7 @@ def _cluster(settings: Settings, shared: Shared) -> Iterator[Callable[[Executor]
                 shared,
                 settings.cluster_from,
             )
-            closing.callback(executor.close)  # type: ignore[attr-defined]  # of its class alone
+            closing.callback(executor.close)  # type: ignore[attr-defined]  # not in the protocol
             return executor
 
         yield on_cluster

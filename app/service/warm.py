@@ -38,11 +38,12 @@ from mechanisms.model.records import GraphRecords, PrefixRecords, Records, Table
 from mechanisms.noise.keystream import SystemRandomness
 
 ROWS = 8
-#: ε of each query, in units of 10⁻⁹. Trees split eight rows only if the noise is small.
+#: ε of each warm-up query: 1000, in units of 10⁻⁹. Trees split as few as eight rows only if the
+#: noise is small.
 EPSILON_NANO = 1000 * 10**9
 #: ρ of each query that adds Gaussian noise: 1.
 RHO_FEMTO = FEMTO
-#: Set once this process has loaded all kernels.
+#: Is set as soon as this process has loaded all kernels.
 LOADED = threading.Event()
 
 

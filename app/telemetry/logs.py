@@ -16,15 +16,17 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-#: Every field that a line may have.
+#: The only fields that a log line may have. All others are dropped, so that no record or secret
+#: reaches a log.
 ALLOWED = frozenset(
     {"event", "level", "timestamp", "logger"}
     | {"request_id", "method", "route", "status", "error", "version", "host", "port"}
 )
 OWN = "privypurse"
-#: The configured logger. Making another logger takes longer than writing a line.
+#: The configured logger. It is shared, because making a logger takes longer than writing a line.
 ready: FilteringBoundLogger = structlog.get_logger(OWN)
-#: Libraries whose whole messages are public: they name sockets and schema versions only.
+#: Libraries whose complete messages may be logged: they contain only addresses of sockets and
+#: versions of the schema.
 SPEAKING = ("uvicorn", "alembic")
 
 
@@ -43,7 +45,8 @@ class JsonLine(logging.Formatter):
             return record.getMessage()
         own = record.name.startswith(SPEAKING)
         fields = {
-            # Arguments of other libraries may be private, so only the message template is written.
+            # For other libraries only the message template is written, because the arguments may be
+            # private.
             "event": record.getMessage() if own else str(record.msg),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -66,7 +69,7 @@ class Lines:
         self._stream = stream
         self._lock = threading.Lock()
         self._lines: list[str] = []
-        #: The loop that will write the lines.
+        #: The event loop that has been asked to write the collected lines; None if none has.
         self._writer: asyncio.AbstractEventLoop | None = None
         atexit.register(self._write)
 
@@ -75,7 +78,7 @@ class Lines:
             self._lines.append(line + "\n")
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # a thread without a loop
+        except RuntimeError:  # This thread has no event loop.
             self._write()
             return
         if loop is not self._writer:
@@ -85,7 +88,7 @@ class Lines:
     def _write(self) -> None:
         with self._lock:
             lines, self._lines, self._writer = self._lines, [], None
-            with suppress(OSError, ValueError):  # ValueError: the stream is closed
+            with suppress(OSError, ValueError):  # ValueError: the stream is closed.
                 self._stream.write("".join(lines))
                 self._stream.flush()
 
@@ -104,7 +107,8 @@ def configure(level: int = logging.INFO) -> None:
         cache_logger_on_first_use=False,
     )
     ready = structlog.get_logger(OWN).bind()
-    # Otherwise a handler that fails to write would print the arguments, which may be private.
+    # Otherwise ``logging`` would print the arguments of a line that a handler fails to write. They
+    # may be private.
     logging.raiseExceptions = False
     handler.setFormatter(JsonLine())
     root = logging.getLogger()

@@ -15,7 +15,8 @@ from app import __version__
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
-#: Routes without durations, because the time to read and prepare records depends on them.
+#: Routes whose durations are not published: the time to read and prepare records depends on the
+#: records.
 UNTIMED = frozenset(
     {
         "/v1/datasets/{name}/records",
@@ -44,7 +45,8 @@ class Metrics:
             ["route"],
             registry=self._registry,
         )
-        # The library validates labels at every call. Route templates bound the size of the caches.
+        # These caches save the library's validation of labels at every call. Label values are
+        # templates, verbs and statuses, so the caches stay small.
         self._replies = cache(
             lambda verb, route, status: self._requests.labels(verb, route, str(status or "aborted"))
         )

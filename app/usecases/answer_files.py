@@ -98,7 +98,7 @@ def _table(reply: Mapping[str, Any]) -> Any:
     return pyarrow.table({name: one_type(list(values)) for name, values in columns.items()})
 
 
-#: The forms by the value of ``?format=``.
+#: The file forms of an answer, by the value of the parameter ``?format=``.
 FORMS: dict[str, FileForm] = {
     "json": FileForm("application/json", as_json),
     "csv": FileForm("text/csv; charset=utf-8", as_csv),

@@ -22,11 +22,11 @@ from storage.database.database import Database
 from storage.ledger.accounts import AccountRow
 from storage.queries.charges import ChargeRow, charges_between
 
-#: Entries per statement.
+#: The number of entries that one SQL statement reads.
 PAGE = 1000
-#: Seconds after which a request stops reading old entries.
+#: Seconds after which a request stops reading entries and is refused; the next one continues.
 SECONDS = 1.0
-#: The accounts whose sums are kept, by last use.
+#: The sums of this many accounts stay in memory; the least recently used ones are evicted.
 ACCOUNTS = 1024
 
 
@@ -94,7 +94,8 @@ class ChargeSums:
     def _of(self, account: AccountRow) -> Sums:
         with self._lock:
             sums = self._sums.get(account.id)
-            # An account with fewer entries than before was restored from a backup.
+            # An account with fewer entries than the sums have counted was restored from a backup,
+            # so the counting begins anew.
             if sums is None or sums.seq > account.seq:
                 sums = self._sums[account.id] = Sums()
             self._sums.move_to_end(account.id)
@@ -110,7 +111,8 @@ class ChargeSums:
             for row in rows:
                 sums.add(row)
             if len(rows) < PAGE:
-                # The entries after the last row neither charge nor release.
+                # The statement returns charges and releases alone. Later entries of the account are
+                # of other kinds, such as changes of its limit.
                 sums.seq = account.seq
             elif time.monotonic() >= stop:
                 raise Busy

@@ -16,7 +16,7 @@ from storage.catalogue.datasets import StoredDataset
 from storage.catalogue.versions import Version
 from storage.errors import NotFound
 
-#: The part of a dataset that the caller may see.
+#: What the caller may see of a dataset: all of it, or its name alone.
 DatasetView = DatasetOut | DatasetName
 
 
@@ -84,7 +84,8 @@ def queryable(services: Services, caller: Caller) -> list[AnalystAccount]:
 
 def _view(services: Services, caller: Caller, stored: StoredDataset) -> DatasetView:
     if "admin" in caller.roles:
-        # An admin sees the name of every dataset. The other roles of the caller may show more.
+        # Admins may see the name of every dataset. To see more, the caller needs another role that
+        # allows it.
         otherwise = replace(caller.user, roles=caller.roles - {"admin"})
         if not services.datasets.visible_to(stored, otherwise):
             return DatasetName(name=stored.name)
@@ -111,7 +112,8 @@ def _state(stored: StoredDataset, caller: Caller) -> dict[str, Any]:
     upload = stored.upload
     if upload is None or caller.id != stored.owner_id:
         return {"status": stored.status}
-    # The status describes the upload, so a member of its own says which version queries read.
+    # ``status`` describes the upload. The member ``queries`` therefore says which version queries
+    # read meanwhile.
     queries = f"read version {stored.version}" if stored.status == "ready" else "have no records"
     members = {
         "started": moment(upload.started_us),

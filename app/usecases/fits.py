@@ -12,10 +12,10 @@ from app.contract.errors import UnsupportedQuery
 from app.queries import QUERY, QUERY_KINDS
 from storage.catalogue.dataset_rows import StoredDataset
 
-#: ε of the queries that stand for their kinds: 0.1.
+#: The privacy loss, ε = 0.1, of the example queries that stand for their kinds.
 LOSS = PrivacyLoss(NANO // 10)
 
-#: The charges of the queries that stand for their kinds on one dataset.
+#: For one dataset: the charge of each kind's example query, by the name of the kind.
 Charges = dict[str, PrivacyLoss]
 
 

@@ -15,7 +15,7 @@ from app.usecases.visibility import require
 from storage.errors import NotFound
 from storage.files.room import has_room
 
-#: The media type of ``exposition``.
+#: The media type of the metrics that ``exposition`` returns.
 EXPOSITION_MEDIA_TYPE = metrics.MEDIA_TYPE
 
 

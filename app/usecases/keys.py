@@ -63,12 +63,17 @@ def overview(services: Services, caller: Caller) -> OwnKeys:
 
 
 def page(services: Services, caller: Caller, name: str) -> Listing[KeyInfoOut]:
-    """The ids of a user's keys; never the keys. Raises: NotFound."""
+    """The ids of a user's keys; never the keys. A restricted key sees itself alone.
+
+    Raises: NotFound.
+    """
     _require_manager(caller, name)
     user = services.users.find(name)
     if user is None:
         raise NotFound
     keys = services.users.keys(name)
+    if caller.scope.is_restricted:
+        keys = [key for key in keys if key.key_id == caller.key_id]
     names = services.datasets.names({id for key in keys for id in key.scope.datasets or ()})
     accounts = services.ledger.accounts_of_keys(user.id)
     items = []

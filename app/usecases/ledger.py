@@ -18,9 +18,10 @@ from app.usecases.visibility import listing_scope, require
 from storage.assurance.verification import datasets_of
 from storage.queries.entry_pages import page_of_entries
 
-#: Seconds that a caller waits for a verification; a larger ledger takes longer.
+#: Seconds that a caller waits for a verification. For a larger ledger the caller gets the outcome
+#: of the last run.
 WAIT = 2.0
-#: In place of a bad row that the caller may not see.
+#: Shown instead of a bad row that the caller may not see.
 HIDDEN = BadRow(table="ledger", row="a row of others", reason="an auditor can see it")
 
 
@@ -42,7 +43,8 @@ def page(
     """
     require(caller, "analyst", "owner", "auditor")
     scope = listing_scope(caller)
-    # The few entries that a filter admits may lie anywhere between all others.
+    # A filter may admit few entries, scattered over the whole ledger. Such a read can be long, so
+    # it needs a slot of long reads.
     narrowed = bool(scope) or any(filters.values())
     with services.reads.slot(caller.id) if narrowed else nullcontext():
         return _page(services, scope, limit, cursor, filters)
@@ -77,7 +79,7 @@ async def verify(services: Services, caller: Caller, wait: float = WAIT) -> Veri
     try:
         await asyncio.wait([run], timeout=wait)
     finally:
-        run.cancel()  # the run itself goes on
+        run.cancel()  # Ends the wait alone: the verification goes on.
     outcome = await run_in_threadpool(latest, services, caller)
     if outcome is None:
         raise Busy(retry_after=5)
@@ -92,10 +94,13 @@ def latest(services: Services, caller: Caller) -> VerificationOut | None:
         return None
     scope = listing_scope(caller)
     analyst, owner = scope.get("analyst_id"), scope.get("owner_id")
+    only = caller.scope
     owned = set() if owner is None else datasets_of(services.database, owner)
 
     def concerns(row: Any) -> bool:
-        return not scope or row.dataset_id in owned or row.analyst_id == analyst
+        if not scope or row.dataset_id in owned:
+            return True
+        return row.analyst_id == analyst and (not row.dataset_id or only.admits(row.dataset_id))
 
     seen = outcome.narrowed(concerns)
     bad = seen.first_bad

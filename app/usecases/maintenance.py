@@ -136,7 +136,8 @@ def _heads(settings: Settings) -> HeadsLog:
 @contextmanager
 def _opened(settings: Settings, *, existing: bool = True) -> Iterator[Database]:
     url = settings.url()
-    # A mistyped folder must not become an empty, valid ledger.
+    # The database would create a missing file. A mistyped folder would then look like an empty,
+    # valid ledger.
     if existing and url.startswith("sqlite:///") and not Path(url[len("sqlite:///") :]).is_file():
         raise OutOfReach("there is no ledger in this data folder")
     try:

@@ -10,7 +10,7 @@ from app.usecases.visibility import visible
 from storage.errors import NoRecords, NotFound
 from storage.ingest.made_up import made_up, width
 
-#: The most cells of one reply, so that a request takes about a second at most.
+#: The most cells (records times attributes) of one reply, which take about a second.
 MAX_CELLS = 1_000_000
 
 
@@ -20,7 +20,7 @@ def mock(services: Services, caller: Caller, name: str, rows: int, form: MadeUpF
     Raises: NotFound; NoRecords while the nodes of a graph are unknown; InvalidRequest.
     """
     if isinstance(datasets.describe(services, caller, name).view, DatasetName):
-        raise NotFound  # An admin sees the name of a dataset and no description.
+        raise NotFound  # An admin may see the name alone, and no description.
     dataset = visible(services, caller, name)
     if dataset.public is None:
         raise NoRecords(dataset.name)

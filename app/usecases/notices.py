@@ -21,9 +21,10 @@ from app.usecases.visibility import listing_scope
 from storage.ledger.accounts import AccountRow
 from storage.queries.notices import freezes, last_changes, versions_ready
 
-#: An account with less than this share of its allowance, in percent, is low.
+#: In percent of the allowance: an account with less than this left causes a notice, and pages show
+#: it as nearly spent.
 LOW = 15
-#: For so long it is news that a version is ready, microseconds.
+#: A new version of a dataset stays among the notices for this long, in microseconds.
 NEWS_US = 14 * 86_400 * 1_000_000
 
 

@@ -35,7 +35,8 @@ def within(slot: AbstractContextManager[None], items: Iterator[Item]) -> Iterato
             yield from begun
             yield from items
 
-    # A generator that has not begun would never leave the slot, so this one begins here.
+    # The slot must be entered now, and inside the generator. A generator that has not begun runs no
+    # clean-up when it is closed, so this one is started here.
     begun: list[Item] = [None]  # type: ignore[list-item]
     reading = read()
     next(reading)

@@ -14,7 +14,8 @@ from app.queries.parts.examples import TypicalQuestion
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require
 
-#: A preview shows what each of 1, 10 or 100 equal answers could cost within the allowance.
+#: The preview divides an allowance by these numbers of equal answers, and shows how accurate each
+#: answer could be.
 ANSWERS = (1, 10, 100)
 
 

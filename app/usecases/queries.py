@@ -92,7 +92,8 @@ async def history(
     """
     require(caller, "analyst", "owner", "auditor")
     scope = listing_scope(caller)
-    # Only the queries of one analyst are in the order of an index. All others must be sorted.
+    # Only the queries of one analyst can be read in the order of an index. All others must be
+    # sorted, so they need a slot of long reads.
     is_in_order = scope.keys() == {"analyst_id"} and dataset is None
     with nullcontext() if is_in_order else services.reads.slot(caller.id):
         page = await run_in_threadpool(

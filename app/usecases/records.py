@@ -69,7 +69,7 @@ async def take_records(
         raise NodesMissing
     with ExitStack() as closing:
         path = await services.uploads.receive(delivery.content, closing)
-        # From here on, the preparation is responsible for removing the file.
+        # The preparation removes the file from here on, so this function gives up its own clean-up.
         closing = closing.pop_all()
     version = await services.uploads.publish(
         stored,

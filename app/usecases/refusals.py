@@ -18,9 +18,10 @@ from app.usecases.visibility import require
 from storage.assurance.refusals import HOUR_US, RefusalRow
 from storage.errors import NoRecords
 
-#: This many refusals of one analyst in one hour are a burst.
+#: This many refusals of one analyst in one hour are shown as a burst.
 BURST = 20
-#: Refusals that occur only if the caller may see the dataset; only these are counted by its name.
+#: Refusals that reach only callers who may see the dataset. These alone are counted under its name:
+#: in any other refusal the name may be a guess.
 AFTER_VISIBLE = (
     UnsupportedQuery,
     NoRecords,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-# Only type checkers import these: importing the settings must not load the readers of records.
+# Only type checkers import these. At run time, a program that needs the settings alone would
+# otherwise load the readers of records too.
 if TYPE_CHECKING:
     from app.config.settings import Settings
     from app.contract.health import Readiness

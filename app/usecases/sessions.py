@@ -16,7 +16,8 @@ from app.identity.tokens import Tokens, looks_like_a_token
 from app.usecases.services import Services
 from storage.people.users import SignedIn
 
-#: Longer texts are not looked up, because every key that was ever issued is shorter.
+#: Longer texts cannot be keys, because every key that was ever issued is shorter. They are refused
+#: without a look-up.
 MAX_KEY_LENGTH = 512
 
 
@@ -53,7 +54,7 @@ async def _caller_of_token(services: Services, tokens: Tokens, token: str) -> Ca
         raise Unauthenticated
     identities, subject = services.identities, (claims.issuer, claims.subject)
     person = await inline_if_embedded(services.database, identities.find, *subject)
-    # A person without an account here becomes a user with their first token that grants a role.
+    # A person without an account becomes a user by the first token that grants a role.
     if person is None:
         is_new = bool(claims.roles)
     else:

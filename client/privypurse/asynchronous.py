@@ -57,7 +57,7 @@ class AsyncPrivyPurse:
     """
 
     def __init__(self, url: str, key: str, *, threads: int = 32, **options: Any) -> None:
-        #: The client whose calls run in threads.
+        #: The synchronous client; its calls run in the threads of this object.
         self.sync = PrivyPurse(url, key, **options)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="privypurse")
 

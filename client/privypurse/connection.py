@@ -18,13 +18,15 @@ import httpx
 from privypurse.problems import Problem, Unreachable, problem_of
 from privypurse.version import __version__
 
-#: Seconds of retries if the service has never replied: its address may be wrong.
+#: Seconds of retries while the service has never replied, because its address may be wrong.
 FIRST_CONTACT = 5.0
-#: Seconds of the pause before the second attempt, which then doubles, and of the longest pause.
+#: Seconds of the pause before the second attempt, and of the longest pause. Each pause is twice the
+#: one before it.
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-#: Seconds to wait for a reply; more than the longest ``Prefer: wait`` that this client sends.
+#: Seconds to wait for a reply. The service replies earlier: this client never asks it to wait as
+#: long in the header ``Prefer``.
 READ_TIMEOUT = 60.0
-#: Statuses that a proxy sends while the service behind it is away.
+#: HTTP statuses that a proxy sends while it cannot reach the service behind it.
 AWAY = frozenset({502, 503, 504})
 LOST = (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError, httpx.ProxyError)
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -69,7 +71,7 @@ class Connection:
 
         Raises: Problem for a refusal; Unreachable after ``patience`` seconds of retries.
         """
-        give_up_at: float | None = None
+        first_failure: float | None = None
         pause = FIRST_PAUSE
         while True:
             try:
@@ -77,7 +79,8 @@ class Connection:
             except LOST as error:
                 failure: Problem | Unreachable = Unreachable(f"{self.url}: {error or 'no reply'}")
                 if not isinstance(error, NOT_SENT):
-                    # The service may have received the request and carried it out.
+                    # The service may have carried out the request, so only a repeatable one is sent
+                    # again.
                     self._reached = True
                     if not repeatable:
                         raise failure from error
@@ -90,13 +93,14 @@ class Connection:
                 if not (failure.temporary or away):
                     raise failure
             now = time.monotonic()
-            if give_up_at is None:
-                patience = self._patience if self._reached else min(FIRST_CONTACT, self._patience)
-                give_up_at = now + patience
+            first_failure = now if first_failure is None else first_failure
+            # The service may reply for the first time between two attempts.
+            patience = self._patience if self._reached else min(FIRST_CONTACT, self._patience)
             retry_after = failure.retry_after if isinstance(failure, Problem) else None
-            # Random, so that not all clients of a restarted service send again at the same moment.
+            # The pause is random, so that not all clients of a restarted service send at the same
+            # moment.
             wait = max(pause * random.uniform(0.5, 1.0), retry_after or 0.0)
-            if now + wait > give_up_at:
+            if now + wait > first_failure + patience:
                 raise failure
             time.sleep(wait)
             pause = min(2 * pause, LONGEST_PAUSE)

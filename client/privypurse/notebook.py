@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-#: A hue that is visible on light and dark pages; a larger number gets a higher opacity.
+#: The colour of a matrix cell, visible on light and dark pages. A larger number gets a higher
+#: opacity.
 SHADE = "rgba(53,89,181,{share:.2f})"
 
 

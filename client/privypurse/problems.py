@@ -47,7 +47,8 @@ class NoAnswer(PurseError):
 class Problem(PurseError):
     """A problem reported by the service (RFC 9457); ``/problems/<slug>`` describes it."""
 
-    #: Whether the same request may succeed later; the refused request changed nothing.
+    #: True if the same request may succeed later. Sending it again is safe, because the refused
+    #: request changed nothing.
     temporary = False
 
     def __init__(self, status: int, slug: str, members: dict[str, Any], retry_after: float | None):
@@ -259,7 +260,8 @@ def problem_of(reply: httpx.Response) -> Problem:
     if reply.headers.get("Content-Type", "").startswith("application/problem+json"):
         parsed = reply.json()
         members = parsed if isinstance(parsed, dict) else {}
-    # A proxy may reply in place of the service, without a problem type.
+    # A proxy may reply in place of the service, without a problem type. The HTTP status then names
+    # the problem.
     slug = str(members.get("type", f"http-{reply.status_code}")).rpartition("/")[2]
     after = reply.headers.get("Retry-After", "")
     kind = PROBLEMS.get(slug, Problem)

@@ -17,7 +17,8 @@ from privypurse.problems import PurseError, StillRunning, Unanswered
 from privypurse.progress import Progress
 
 PATH = "/v1/queries"
-#: Seconds that the service waits before it replies "running". The shorter one keeps a bar moving.
+#: Seconds that the service waits before it replies "running", without and with a progress bar. The
+#: shorter wait keeps the bar moving.
 QUIET_WAIT, PROGRESS_WAIT = 20.0, 1.0
 
 
@@ -72,4 +73,5 @@ def _answer(
             progress.seconds(state["elapsed"], state["expected"])
             # A proxy may drop the header ``Prefer``; then this pause limits the rate of requests.
             time.sleep(max(0.0, sent_at + PROGRESS_WAIT - time.monotonic()))
-        # A failed or cancelled query: sending its key again raises the problem in full.
+        # The query failed or was cancelled. The loop sends its key again, and the service replies
+        # with the whole problem.

@@ -26,7 +26,8 @@ def as_file(records: Any) -> Iterator[Path]:
         yield Path(records)
         return
     with TemporaryDirectory(prefix="privypurse-") as folder:
-        # Only the owner of the folder may read it (mode 0700).
+        # The temporary folder has mode 0700, so that no other user of the machine can read the
+        # records.
         yield _written(records, Path(folder))
 
 
@@ -34,7 +35,7 @@ def _written(records: Any, folder: Path) -> Path:
     if hasattr(records, "edges") and hasattr(records, "is_directed"):
         return _edges(records, folder / "records.csv")
     file = folder / "records.parquet"
-    if hasattr(records, "write_parquet"):  # polars writes Parquet by itself
+    if hasattr(records, "write_parquet"):  # a data frame of polars
         records.write_parquet(file)
         return file
     if hasattr(records, "to_parquet"):

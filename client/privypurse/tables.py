@@ -11,8 +11,8 @@ from privypurse.answers import SUPPRESSED, Answer
 from privypurse.levels import Columns
 from privypurse.notebook import paragraph, table
 
-#: The lists of one column: value, low and high, and raw if the values were adjusted. A number that
-#: the dataset suppresses is None.
+#: The numbers of one aggregate as lists: value, low and high, and raw if the values were adjusted.
+#: A number that the dataset suppresses is None.
 Numbers = Mapping[str, Sequence[float | None]]
 #: The most rows that a notebook shows.
 MOST_ROWS = 100

@@ -14,7 +14,8 @@ from privypurse.answers import SUPPRESSED, Answer
 from privypurse.levels import Columns, Row, rows_of, value_of
 
 Node = Mapping[str, Any]
-#: A released count: an object with its interval.
+#: A released count: an object with its value and interval. A service before 0.2 sends a plain
+#: number.
 Count = Mapping[str, float] | int
 
 

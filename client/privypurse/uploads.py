@@ -58,7 +58,8 @@ def send_file(
                     progress.bytes(sent, total)
             progress.note("sent; being checked")
 
-    # Not repeated: even if the connection is lost, the file may already be a new version.
+    # This request is never sent again. After a lost connection the file may already be a new
+    # version.
     return connection.json("PUT", path, content=Chunks(), headers=headers, repeatable=False)
 
 

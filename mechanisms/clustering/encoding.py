@@ -78,7 +78,8 @@ def compact(points: Floats) -> Floats:
 def _spanned(points: Floats) -> Floats:
     """Coordinates in an orthonormal basis of the differences between points."""
     differences = (points[1:] - points[0]).T
-    # differences = basis @ coordinates, with an orthonormal basis.
+    # The QR decomposition writes the differences as an orthonormal basis times coordinates. Only
+    # the coordinates are needed.
     _, coordinates = np.linalg.qr(differences)
     return np.concatenate([np.zeros((1, len(coordinates))), coordinates.T])
 

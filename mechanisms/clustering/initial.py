@@ -6,7 +6,7 @@ from math import prod
 from mechanisms.model.domains import Attribute
 from mechanisms.model.errors import UnsupportedQuery
 
-#: A record by its level of every attribute.
+#: A possible record, as the number of its level for each attribute.
 DomainRecord = tuple[int, ...]
 
 

@@ -38,7 +38,8 @@ class Rates:
     def of(cls, loss: PrivacyLoss, reach: int, bits: int, moves: int) -> Rates:
         """``moves`` is 1 under add/remove and 2 under replace; ``reach`` is R in grid steps."""
         together = moves * ((1 << bits) + reach)
-        # A count has a unit of 2^bits steps. Rounding the quotient up rounds the rate down.
+        # One record in a count weighs as much as 2^bits grid steps in a sum. Rounding this quotient
+        # up lowers the noise rate, so the noise is never too small.
         units = -(-NANO * together >> bits)
         return cls(
             counts=Rate(loss.epsilon_nano, units),

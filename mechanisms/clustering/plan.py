@@ -17,9 +17,11 @@ from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.noise.rate import Rate
 from mechanisms.utilities.tables import row_bound
 
-#: Coordinates are rounded to 2^−20, or more coarsely, down to 2^−8, if there are very many.
+#: Binary digits of a coordinate after the point: 20, or fewer down to 8 where many attributes would
+#: leave exact arithmetic.
 FINEST, COARSEST = 20, 8
-#: The rule takes no starts beyond this many steps of all iterations: about a second.
+#: The public rule tries no more starts than fit into this many steps of all iterations together:
+#: about one second.
 RULE_WORK = 1 << 29
 
 
@@ -43,12 +45,13 @@ class ClusteringPlan:
     clusters: int
     iterations: int
     initial: tuple[DomainRecord, ...] | None = None
-    #: The number of starts; None for the rule ``trials``. Named initial centres are the only start.
+    #: The number of starts, each with initial centres of its own; None lets ``trials`` decide.
+    #: Initial centres that the analyst names are the only start.
     starts: int | None = None
 
     def __post_init__(self) -> None:
         check_enough(self.attributes, self.clusters)
-        self.bits  # noqa: B018 - raises where no grid fits
+        self.bits  # noqa: B018 - the property raises if no grid fits
         values = sum(len(attribute.levels) for attribute in self.attributes)
         if values * (self.clusters + values) > MAX_CELLS:
             raise UnsupportedQuery(
@@ -82,7 +85,8 @@ class ClusteringPlan:
         rows, axes = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
         work = len(self.attributes) * self.clusters * rows
         few = [trials for trials in TRIALS if self.releases(trials) * work <= RULE_WORK]
-        # The noise of a centre has length scale·√(2·axes)·clusters/rows, which is to be at most 1.
+        # The noise of a centre has length scale·√(2·axes) divided by the mean cluster size,
+        # rows/clusters. More starts are tried only where this length is at most 1.
         each = (1 + self.most_reach) * self.moves * self.clusters / rows * sqrt(2 * axes)
         least = [ceil(NANO * each * self.releases(trials)) for trials in few]
         return [(Trials.of(1), 0), *list(zip(few, least, strict=True))[1:]]

@@ -52,7 +52,7 @@ class Trials:
         return self.starts * self.iterations
 
 
-#: The choices of the rule, by rising loss.
+#: The numbers of starts from which the public rule chooses, by rising loss that they need.
 TRIALS = tuple(Trials.of(starts) for starts in (1, 3, 8, 16, 32))
 
 

@@ -43,7 +43,7 @@ from mechanisms.utilities.entropy_table import entropy_sums
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.utility import Grid
 
-#: Candidates for a context, and the private utility or score of each.
+#: Candidate contexts, each a tuple of attribute numbers, and the private utility or score of each.
 Listed = tuple[list[tuple[int, ...]], Integers]
 
 
@@ -143,8 +143,9 @@ class ContextSampler:
         candidates, scores = scored
         options, draws = self._plan.options, self._plan.draws
         if options.sensitivity is Sensitivity.GLOBAL and not self._plan.replace:
-            # Under add/remove all scores move in one direction, so P ∝ exp(ε·score) replaces
-            # exp(ε·score / 2).
+            # Under add/remove with global sensitivity, one record moves all scores in one
+            # direction. Then P ∝ exp(ε·score) is ε-DP, but the selector draws by exp(ε·score / 2),
+            # so it gets 2ε.
             loss = loss * 2
         chosen = options.selector.top(
             scores, score_bits(draws), loss, draws, "one_shot", randomness, self._executor

@@ -21,7 +21,8 @@ from mechanisms.model.table_candidates import table_domain
 from mechanisms.utilities.entropy_table import FINEST, entropy_sums, increments
 from mechanisms.utilities.tables import row_bound
 
-#: A grid step is smaller than one record's share of the table by a factor of 2 to this power.
+#: A grid step of an entropy is at most 1 / rows, divided by 2 to this power. Under add/remove the
+#: public lower bound on the rows replaces their number.
 FINER = 10
 
 
@@ -54,7 +55,8 @@ def entropy_grid(dataset: Dataset) -> EntropyGrid:
                 supported={"context": ["baseline", "max_relevance", "max_dependency"]},
             )
         bits = FINER + fewest.bit_length()
-        # ψ(N₀) = φ(N₀ + 1) is at most half a step above its rounded value.
+        # The exact increment ψ(N₀) = φ(N₀ + 1) of x·log₂x is at most half a step above its rounded
+        # value. The bound includes this half step.
         largest = 2 * int(increments(fewest, fewest + 1, FINEST)[0]) + 1
         bound = Fraction(largest, (fewest + 1) << (FINEST + 1)) + Fraction(2, 1 << FINEST)
     return EntropyGrid(bits, max(1, ceil(bound * 2**bits)))
@@ -70,6 +72,7 @@ def entropy_steps(tables: Sequence[Integers], rows: int, grid: EntropyGrid) -> I
     for table in tables:
         count = int(table.sum())
         q = int(sums[count]) - int(sums[table].sum())
-        # An entropy is never negative, but the result of rounded Φ may be, by less than a step.
+        # An entropy is never negative. Computed from rounded values Φ of x·log₂x, it may come out
+        # negative by less than a step.
         steps.append(max(0, (q << grid.bits) // (max(count, 1) << FINEST)))
     return np.array(steps, dtype=np.int64)

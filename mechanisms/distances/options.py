@@ -15,13 +15,14 @@ from mechanisms.selection import SELECTORS, Selector
 class Context(StrEnum):
     """How the context of a target is selected: the attributes that distinguish its values."""
 
-    #: From noisy tables of pairs alone, by a ``Rule``.
+    #: Derived by a ``Rule`` from noisy tables of pairs of attributes, at no further loss.
     BASELINE = "baseline"
-    #: Attributes whose noisy symmetric uncertainty reaches the mean.
+    #: The attributes whose noisy symmetric uncertainty with the target reaches ``threshold`` times
+    #: the mean.
     MEAN_SU = "mean_su"
-    #: The k attributes with most information about the target, each by itself.
+    #: The k attributes that each have the most information about the target.
     MAX_RELEVANCE = "max_relevance"
-    #: The k attributes with most information about the target together.
+    #: The k attributes that together have the most information about the target.
     MAX_DEPENDENCY = "max_dependency"
 
 
@@ -34,7 +35,7 @@ class Rule(StrEnum):
     MAX_DEPENDENCY = "max_dependency"
 
 
-#: The default number of attributes in the context of a target, or all others if there are fewer.
+#: The default number of attributes in a context; all other attributes if there are fewer.
 USUAL_SIZE = 3
 
 

@@ -26,7 +26,8 @@ from mechanisms.utilities.tables import row_bound
 
 #: The largest number of cells of all tables together, which bounds the size of an answer.
 MAX_CELLS = 2_000_000
-#: The most subsets counted for one answer, and the most rows times subsets or pairs.
+#: The most sets of attributes counted for one answer, and the largest product of rows with the
+#: number of sets or pairs.
 MAX_SUBSETS = 100_000
 MAX_WORK = 20_000_000_000
 
@@ -49,7 +50,7 @@ class Plan:
     size: int
     tables: int
     baseline: tuple[Pair, ...] | None
-    #: True if the baseline replaces the requested contexts because it is less noisy.
+    #: True if the baseline replaces the requested contexts, because its noise is not larger.
     cheaper: bool = False
 
     @property
@@ -92,8 +93,8 @@ class Plan:
         if context is Context.MAX_DEPENDENCY:
             sets = 2 * comb(len(self.levels), self.size + 1)
             return work(name, self.rows * (sets + targets * levels), targets)
-        # Utilities are at most as far from 0 as there are records, and each distance reads a pair
-        # of counts for every level.
+        # The sensitivity function δ is computed at as many distances as there may be records. Each
+        # value reads one pair of counts per level.
         return work(name, self.rows * (pairs + targets * levels), targets)
 
     def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
@@ -192,7 +193,8 @@ def plan(
     if len(chosen) < 2:
         raise UnsupportedQuery("distances need a context: at least one other attribute")
     if options.context is Context.MEAN_SU:
-        # Checked even where the baseline replaces ``mean_su``, so that sizes decide no refusal.
+        # Checked even where the baseline replaces ``mean_su``. Otherwise the number of attributes
+        # would decide whether a query without ``min_rows`` is refused.
         entropy_grid(dataset)
     targets = tuple(i for i, a in enumerate(chosen) if target is None or a.name == target)
     routed = _route(Plan(dataset, options, chosen, targets, 0, 0, None))
@@ -234,7 +236,8 @@ def _route(bare: Plan) -> Plan:
     if whole and (1 - options.context_share) * len(every) <= most:
         return replace(bare, size=size, tables=len(every), baseline=every, cheaper=True)
     if size == m - 1:
-        # All others are the context: there is no choice, so it costs nothing.
+        # The context consists of all other attributes. There is nothing to select, so no loss is
+        # spent on it.
         return replace(bare, size=size, tables=size, baseline=with_target, cheaper=True)
     return replace(bare, size=size, tables=most)
 
@@ -264,8 +267,8 @@ def _check_limits(plan: Plan) -> None:
         )
     counts = len(pairs)
     if plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY:
-        # The number of subsets is bounded. With one target these are subsets of its candidates;
-        # with several targets each set of one more attribute serves every target in it.
+        # With one target, the sets are the k candidates for its context. With several targets, a
+        # set has k + 1 attributes and serves every target in it.
         several = len(plan.targets) > 1
         m, k = len(levels), plan.size
         if comb(m - (not several), k + several) > MAX_SUBSETS:
@@ -274,7 +277,7 @@ def _check_limits(plan: Plan) -> None:
             )
         if prod(sorted(levels)[-k - 1 :]) >= 1 << 62:
             raise UnsupportedQuery("subsets of these attributes have too many combinations")
-        # Subsets are counted with and without a target.
+        # Both the contexts alone and the contexts with a target are counted.
         counts += comb(m, k + 1) + comb(m, k) if several else 2 * comb(m - 1, k)
     if counts * plan.rows > MAX_WORK:
         raise UnsupportedQuery(

@@ -21,7 +21,7 @@ from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.executor import Executor
 from mechanisms.model.sensitivity import Integers
 
-#: The most cells of all tables together: 64 bytes each, with the copies that counting takes.
+#: The most cells of all tables together. Counting takes 64 bytes per cell, copies included.
 MOST_CELLS = 1 << 21
 
 
@@ -77,7 +77,8 @@ class DenseCounts(SubsetCounts):
     def sums(self, phi: Integers) -> Mapping[Attributes, int]:
         sums = {one: int(phi[table].sum()) for one, table in self._tables.items()}
         for context in contexts_of(self._plan):
-            # A context is a margin of each set that has it and a target.
+            # The table of a context is a margin of the table of any set that has the context and a
+            # target.
             target = next(x for x in self._plan.targets if x not in context)
             one = tuple(sorted((*context, target)))
             axes = [axis for axis, x in enumerate(one) if x != target]
@@ -86,7 +87,8 @@ class DenseCounts(SubsetCounts):
 
     def purest(self, target: int, candidates: Sequence[Attributes]) -> RarestPairs:
         classes = self._plan.levels[target]
-        # A level without records has m = β = 0.
+        # One added level without records: m = 0 outside of the rarest class, and β = 0 for that
+        # class. ``SparseCounts`` lists it too, so both ways of counting give the same pairs.
         tables = [np.zeros((1, classes), np.int64)]
         for candidate in candidates:
             one = tuple(sorted((*candidate, target)))

@@ -62,7 +62,7 @@ def _assign(
                 distance[cluster] += partial[value, cluster]
         nearest = 0
         for cluster in range(1, clusters):
-            # Not a branch: which cluster is nearer is private.
+            # No branch here: its timing would show which cluster is nearer, and that is private.
             nearest += (cluster - nearest) * (distance[cluster] < distance[nearest])
         sizes[nearest] += 1
         for attribute in range(len(codes)):

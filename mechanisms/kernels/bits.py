@@ -6,12 +6,12 @@ from numba import types
 from numba.extending import intrinsic
 
 
-def _count_bits(typing: Any, word: Any) -> Any:  # noqa: ARG001 - the form of an intrinsic
+def _count_bits(typing: Any, word: Any) -> Any:  # noqa: ARG001 - as Numba prescribes
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         return builder.ctpop(arguments[0])
 
     return types.uint64(types.uint64), generate
 
 
-#: How many bits of a uint64 are set, as uint64; one instruction where the machine has it.
+#: The number of set bits of a uint64, as uint64; one instruction on machines that have it.
 set_bits: Any = intrinsic(_count_bits)

@@ -22,14 +22,16 @@ Codes = NDArray[Any]
 Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
-#: Rows of one step: the cells and the values of a step stay in the cache.
+#: Rows that are counted together, so few that their cells and values stay in the cache of the
+#: processor.
 TILE = 1 << 16
-#: The most parts in which rows are counted, because each part holds all its tables.
+#: The most parts into which the rows are cut; each part holds its own copy of all tables.
 PARTS = 4
-#: Up to this many counters, four interleaved sets avoid waiting for one counter's increments.
+#: Up to this many counters, consecutive rows use four separate sets of them, so that no increment
+#: waits for the one before it.
 INTERLEAVED = 1 << 12
-#: The offset of a code without a group. A sum with one of them is negative for every table of fewer
-#: than 2⁴⁴ cells, and eight of them times 2¹⁵ bins stay in 64 bits.
+#: The cell offset of a row without a group. It makes the cell number negative in every table of
+#: fewer than 2⁴⁴ cells. Eight such offsets times 2¹⁵ bins fit 64 bits.
 NOWHERE = -(1 << 44)
 
 
@@ -151,7 +153,8 @@ def _closed(cells: Integers, size: int) -> Integers:
     """The cells with ``size`` in the place of negative numbers."""
     closed = np.empty_like(cells)
     for row in range(len(cells)):
-        # All bits of the sign are 1 for a negative number, and 0 otherwise.
+        # The shift gives −1, whose bits are all 1, for a negative number and 0 for others. So no
+        # branch shows which rows have no cell.
         sign = cells[row] >> 63
         closed[row] = (cells[row] & ~sign) | (size & sign)
     return closed
@@ -185,8 +188,8 @@ def bins(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np
     for row in range(len(numbers)):
         number, place, step = numbers[row], 0, widest
         while step > 0:
-            # ``place + step`` may pass the end; the number is then compared with the last edge,
-            # and the step is not taken.
+            # ``place + step`` may pass the last edge. The number is then compared with the last
+            # edge, and the step is not taken.
             next_place = min(place + step, last)
             taken = (edges[next_place] <= number) & (place + step < last)
             place += step * taken

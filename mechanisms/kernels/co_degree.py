@@ -17,7 +17,8 @@ def co_degree_floor(graph: RankedGraph) -> Nodes:
     degrees = np.diff(graph.indptr)
     floor = np.zeros(graph.nodes, np.int32)
     linked = degrees > 0
-    # The first neighbour of a row has the largest degree.
+    # The first neighbour in a row has the largest degree. A node shares a neighbour with another
+    # node exactly if that degree exceeds 1.
     floor[linked] = degrees[graph.indices[graph.indptr[:-1][linked]]] > 1
     return floor
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Codes of one attribute, and its number of public levels.
+#: One attribute: the code of each row, and the public number of levels.
 Column = tuple[NDArray[Any], int]
 
 

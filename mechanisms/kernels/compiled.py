@@ -20,8 +20,8 @@ R = TypeVar("R")
 _PACKAGE = Path(__file__).parents[1]
 _LEVEL_2 = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"}
 _LEVEL_3 = _LEVEL_2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}
-#: The levels of x86-64 by the features that they have, from the highest. A fourth has vectors of
-#: 512 bits; kernels gain little by them, and code that was made with them runs on few processors.
+#: The x86-64 levels with the processor features of each, highest first. The fourth level, with
+#: 512-bit vectors, is left out: kernels gain little, and few processors could run their code.
 LEVELS = (("x86-64-v3", _LEVEL_3), ("x86-64-v2", _LEVEL_2))
 
 
@@ -55,9 +55,9 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 def _save(files: Any, key: Any, data: Any) -> None:
     # By default the compiler numbers its files. Two processes that compile for different types at
-    # the same time would both write number 1, and one could then run the other's code on its own
-    # arrays. So the number is a hash of the types. A concurrent index entry may be lost; it is then
-    # compiled again.
+    # the same time would both write number 1. One could then run the other's code on its own
+    # arrays. So the number is a hash of the types. Concurrent writes may lose an index entry; its
+    # kernel is then compiled again.
     number = int(hashlib.sha256(repr(key).encode()).hexdigest()[:16], 16)
     codes = files._load_index()
     codes[key] = name = files._data_name(number)
@@ -87,7 +87,8 @@ _config.CACHE_DIR = str(Path(_base) / f"kernels-{KERNELS}")
 _config.CACHE_LOCATOR_CLASSES = (
     f"{__name__}.{CacheFolder.__name__},InTreeCacheLocator,UserWideCacheLocator"
 )
-# Code for exactly this processor would be compiled again on every other one.
+# Compiles for the level of the processor. Code for its exact model would be compiled again on every
+# other model.
 _level = level_of(get_host_cpu_features())  # type: ignore[no-untyped-call]
 if _level is not None and _config.CPU_NAME is None and _config.CPU_FEATURES is None:
     _config.CPU_NAME, _config.CPU_FEATURES = _level, ""

@@ -33,7 +33,7 @@ def distinct_persons(
     for start in range(0, cells.rows, TILE):
         rows = slice(start, min(start + TILE, cells.rows))
         numbers = cells.numbers(rows)
-        # Rows of no cell go to one more cell, which is dropped.
+        # Rows outside of all cells are counted in one extra cell, which is dropped at the end.
         whole = np.where(numbers < 0, cells.size, numbers)
         for place, count, last in zip(places, counts, latest, strict=True):
             _count(whole, place, persons[rows], last, count)

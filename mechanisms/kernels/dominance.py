@@ -21,9 +21,10 @@ from mechanisms.model.following import follows_records
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
 
-#: Limit on n²·m for three or more coordinates: about one second of one core for both counts.
+#: The largest n²·m for n points of m ≥ 3 coordinates: one core counts possible and certain
+#: dominators in about a second.
 LARGEST_WORK = 2 * 10**10
-#: A bitmap of all later points is stored at every 512th position of a sorted coordinate.
+#: In the sorted list of each coordinate, every 512th position stores a bitmap of all later points.
 _STRIDE = 512
 
 
@@ -65,7 +66,8 @@ def interval_dominators(
         may.append(_Rank(by_high, by_low, _below(high, by_high, low, by_low)))
         must.append(_Rank(by_low, by_high, _below(low, by_low, high, by_high)))
     possible, certain = _counts([may, must], executor)
-    # Every box is non-empty, so the first count includes the point itself.
+    # Every box is non-empty, so each point counts as a possible dominator of itself and is
+    # subtracted.
     return possible - np.int32(1), certain
 
 
@@ -73,11 +75,12 @@ def interval_dominators(
 class _Rank:
     """One coordinate: r' exceeds query r if its position in ``points`` is ``below[r]`` or more."""
 
-    #: The points, by rising value.
+    #: The numbers of all points, by rising value of this coordinate.
     points: Integers
-    #: The points to compare them with, by rising value of their own.
+    #: The numbers of the same points as queries, which are compared with all others, by rising
+    #: value of their own.
     queries: Integers
-    #: For each query, the number of points that are not above it.
+    #: For each query, the number of points whose value is at most the value of the query.
     below: Places
 
 
@@ -135,7 +138,8 @@ def _below(points: Integers, by_point: Integers, queries: Integers, by_query: In
     point_values, query_values = points[by_point], queries[by_query]
     reached = np.empty(n, np.int32)
     passed, query = 0, 0
-    # Each iteration advances one list, without a branch that real data would make unpredictable.
+    # Each iteration advances one of the two lists by arithmetic, because the processor would often
+    # mispredict a branch on real data.
     while passed < n and query < n:
         reached[query] = passed
         step = int(point_values[passed] <= query_values[query])
@@ -218,7 +222,8 @@ def _count_block(
     for q in range(first, last):
         for axis in range(len(orders)):
             floor = below[axis, q]
-            # The whole stride is read, so that the work does not depend on the position in it.
+            # All points of the stride are read, so that the work does not show the private position
+            # inside it.
             k = min(floor // stride + 1, suffixes.shape[1] - 1)
             above[:] = suffixes[axis, k]
             for i in range((k - 1) * stride, min(k * stride, orders.shape[1])):

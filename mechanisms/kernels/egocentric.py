@@ -17,13 +17,14 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graph import Nodes, Offsets
 from mechanisms.kernels.ranks import RankedGraph, Ranks
 
-#: The prepared betweenness counts steps of 2⁻²⁶; a query shifts it right to its own grid.
+#: Betweenness is prepared in steps of 2⁻²⁶. A query shifts it right to the coarser grid that it
+#: uses.
 GRID_BITS = 26
 
 #: Up to this degree D the betweenness, which is below D²/2, fits 64 bits in steps of 2⁻²⁶.
 LARGEST_DEGREE = 2**19 - 1
 
-#: Neighbours of one node that a bit matrix may hold: 8 MiB per thread.
+#: The most neighbours of one node that a bit matrix compares; the matrix takes 8 MiB per thread.
 LARGEST_MATRIX = 8192
 
 
@@ -128,7 +129,8 @@ def _saved_by_paths(indptr: Offsets, rows: Ranks, gain: Offsets, count: Nodes) -
     """
     total = 0
     for a in range(len(indptr) - 1):
-        # An adjacent pair starts its count so high that further paths add nothing.
+        # Adjacent pairs do not count. Their counters start so high that each further two-path adds
+        # 0 to the sum.
         for e in range(indptr[a], indptr[a + 1]):
             count[rows[e]] = len(gain) // 2
         paths = 0

@@ -23,9 +23,10 @@ Ints = NDArray[np.int32]
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-#: Rows of one block: 64 words per literal and node, so that a typical tree fits the first cache.
+#: Rows of one block. Each test and each tree node takes 64 words for them, so that a typical tree
+#: fits the first-level cache.
 BLOCK = 4096
-#: Name of the class labels among the arrays of columns.
+#: The name under which the class labels are stored among the arrays of columns.
 CLASSES = "classes"
 
 
@@ -89,8 +90,8 @@ def _name(column: Column) -> str:
 
 def _count(arrays: Arrays, part: tuple[Forest, int, int]) -> PartResult:
     forest, start, stop = part
-    # Row 0 counts the rows that a tree labels positive, and row 1 those that also are positive. The
-    # last entry of row 1 counts all positive rows.
+    # For each tree, row 0 counts the records that it labels positive, and row 1 those of them that
+    # are positive. The last entry of row 1 counts all positive records.
     counts = np.zeros((2, forest.trees + 1), np.int64)
     for first in range(start, stop, BLOCK):
         rows = slice(first, min(first + BLOCK, stop))
@@ -117,7 +118,8 @@ def _literal_words(arrays: Arrays, forest: Forest, rows: slice, words: int) -> W
             _mark(arrays[_name(column)][rows], here)
         else:
             values = arrays[_name(column)][rows]
-            # The number of literals that hold: those whose threshold is at most the value.
+            # For each row, the number of threshold tests that hold: those whose threshold is at
+            # most its value.
             ranks = np.searchsorted(column.thresholds, values, side="right")
             _mark_up_to(ranks, here)
     return bits
@@ -170,7 +172,8 @@ def _evaluate(
         for node in range(starts[tree + 1] - 1, start - 1, -1):
             here = values[node - start]
             if literal[node] < 0:
-                # All bits, including those after the last row; the loop below masks these.
+                # A positive leaf sets all bits, also those after the last row. The loop below masks
+                # them.
                 here[:] = np.uint64(0) - np.uint64(yes[node])
             else:
                 test = literals[literal[node]]

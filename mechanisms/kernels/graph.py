@@ -20,7 +20,7 @@ from mechanisms.kernels.compiled import compiled
 Nodes = NDArray[np.int32]
 Offsets = NDArray[np.int64]
 
-#: Edges that are read together from an edge list.
+#: The number of edges that are read at a time, which bounds the memory.
 PIECE = 1 << 20
 
 
@@ -101,7 +101,8 @@ def first_repeated(sources: Nodes, targets: Nodes, indptr: Offsets, window: int)
         places = np.concatenate(list(_lower_end_in(sources, targets, first, last)))
         one, other = sources[places], targets[places]
         edges = np.minimum(one, other) * np.int64(nodes) + np.maximum(one, other)
-        # A stable sort puts every edge behind the equal ones before it.
+        # A stable sort keeps equal edges in the order of the list, so each of them after the first
+        # is a repeat.
         order = np.argsort(edges, kind="stable")
         repeats = order[1:][np.diff(edges[order]) == 0]
         if repeats.size:

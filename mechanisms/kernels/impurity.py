@@ -151,7 +151,8 @@ def add_harmonic_sums(
     alone. In falling order of the starts, each sum then extends the previous one.
     """
     total, previous = 0, 0
-    # No start reaches 2⁶², so their complements are keys in falling order of the starts.
+    # No start reaches 2⁶², so 2⁶² − start is a positive key. Ascending keys order the starts from
+    # the largest to the smallest.
     for r in order_of((LIMIT - starts).view(np.uint64)):
         if starts[r] == 0:
             break
@@ -172,7 +173,8 @@ def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int)
     """
     top = len(phi) - 2
     low, high = start, horizon
-    # The first t with δ at the cap: δ grows with t, and reaches the cap at widest + t = N − 1.
+    # Bisects for the first distance t at which the sensitivity δ equals its cap. δ grows with t,
+    # and reaches the cap at widest + t = N − 1 for at most N rows.
     while low < high:
         middle = (low + high) >> 1
         end = min(widest + middle, top)
@@ -233,7 +235,8 @@ def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
                 break
             passed, rest = passed + width, rest - width
             t += 1
-        # From the first step that reaches the cap, all steps are equal.
+        # From the first step that equals the cap on, all steps equal it. So a division counts the
+        # steps that remain.
         whole = (rest - 1) // cap if width == cap and rest > cap else 0
         result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * cap, width
     return result

@@ -20,10 +20,12 @@ Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Pair = tuple[int, int]
 
-#: Rows per part, and rows of one pass over all pairs inside it.
+#: Rows of one parallel part, and rows of it that are counted for all pairs before the next rows are
+#: read.
 BLOCK = 1 << 18
 TILE = 1 << 12
-#: Words of one pass over all pairs of packed columns: 16 columns of them fill a first-level cache.
+#: Words of each packed column that are counted for all pairs before the next words are read. 16
+#: columns of them fill a first-level cache.
 WORDS = 1 << 8
 
 
@@ -104,7 +106,7 @@ def packed(columns: Sequence[Column], rows: slice = slice(None)) -> Words:
 def _pair_counts(
     codes: NDArray[Any], firsts: Counts, seconds: Counts, levels: Counts, offsets: Counts
 ) -> Counts:
-    # Two interleaved sets of counters: consecutive increments do not wait for each other.
+    # Odd and even rows use separate counters, so that no increment waits for the one before it.
     counts = np.zeros((2, offsets[-1]), np.int64)
     for start in range(0, codes.shape[1], TILE):
         stop = min(start + TILE, codes.shape[1])

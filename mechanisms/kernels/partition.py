@@ -17,10 +17,11 @@ from mechanisms.model.executor import Executor
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
-#: The number of each row's node; −1 for rows that no longer count.
+#: The number of the tree node that each row has reached; −1 for rows in finished leaves.
 Nodes = NDArray[np.int32]
 
-#: Up to this many counters, four interleaved sets avoid waiting for one counter's increments.
+#: Up to this many counters, consecutive rows use four separate sets of them, so that no increment
+#: waits for the one before it.
 INTERLEAVED = 1 << 14
 
 
@@ -87,7 +88,8 @@ def _count(
     labels_count: int,
     sets: int,
 ) -> Counts:
-    # Rows of no node count too, under the number −1, which is the last: how many is private.
+    # Rows of no node have the number −1, which counts them in the last table; it is dropped.
+    # Skipping these rows would show how many they are, which is private.
     counts = np.zeros((sets, nodes + 1, levels, labels_count), np.int64)
     for row in range(len(codes)):
         counts[row & (sets - 1), where[row], codes[row], labels[row]] += 1
@@ -109,6 +111,7 @@ def _descend(
     for row in range(len(codes)):
         node = max(where[row], 0)
         inside = (where[row] >= 0) & (split[node] == column)
-        # Read for every row, because which rows are inside is private.
+        # A child is read for every row, also for rows outside of the node: which rows are inside is
+        # private.
         child = numbers[min(first[node] + codes[row], last)]
         below[row] += inside * (child - below[row])

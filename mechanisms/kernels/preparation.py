@@ -94,9 +94,9 @@ def prepare_graph(
 
         return executor.spread(kernel, graph._asdict(), cut, work=int(work.sum()), done=done)
 
-    # The work of the search does not predict the number of two-paths inside a neighbourhood, so its
-    # blocks are many and small, hubs first. The work of pairs is exact. Its blocks are few, because
-    # each returns maxima that take memory.
+    # The estimate for neighbourhoods leaves out the two-paths inside them, so these blocks are many
+    # and small, with hubs first. The estimate for pairs of nodes is exact. Those blocks are few,
+    # because each returns an array of maxima.
     egos = spread(_ego_block, search, 16)
     pairs = spread(_pair_block, paths, 4)
     co_degree = co_degree_floor(graph)

@@ -12,7 +12,7 @@ from mechanisms.model.sensitivity import Integers
 
 Keys = NDArray[np.uint64]
 
-#: Six digits of this many bits hold a key of 64 bits.
+#: The bits of one digit, and the number of digits that hold a key of 64 bits.
 _BITS, _DIGITS = 11, 6
 _SIGN = np.uint64(1 << 63)
 
@@ -25,7 +25,8 @@ def ascending(values: Integers) -> Integers:
 def sorted_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """The numbers in ascending order; none is NaN."""
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
-    # The bits of a negative number fall as it rises, so all of them are turned.
+    # Read as an unsigned number, the bits of a negative double fall as the double rises, so all of
+    # them are inverted. Other doubles have only the sign bit inverted.
     turned = (bits.view(np.int64) >> 63).view(np.uint64) | _SIGN
     ordered: NDArray[np.float64] = numbers[order_of(bits ^ turned)]
     return ordered

@@ -13,7 +13,7 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.model.following import follows_records
 from mechanisms.model.sensitivity import Integers
 
-#: The last t of a run of equal δ(t) that never ends.
+#: Stands for the last distance t of a run of equal sensitivities δ(t) that never ends.
 FOREVER = 1 << 62
 
 
@@ -60,7 +60,8 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
     value = step(hits, total, bits, replace, cap, t)
     if value >= cap or (total == 0 and not replace):
         return FOREVER
-    # The smallest divisor for which ⌈unit / divisor⌉ is still the value.
+    # The smallest divisor whose quotient ⌈unit / divisor⌉ still equals the current sensitivity
+    # δ(t).
     divisor = ((1 << bits) - 1) // value + 1
     fewer = min(hits, total - hits)
     if replace:
@@ -71,7 +72,8 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
         return total - divisor if divisor > 2 else FOREVER
     needed = (((total - fewer) << bits) - 1) // value + 1
     remaining = int((1.0 + np.sqrt(1.0 + 4.0 * needed)) / 2.0)
-    # The root in doubles is near the smallest number with remaining·(remaining − 1) ≥ needed.
+    # The root of a quadratic equation is computed in doubles and may be slightly off. Both loops
+    # correct it to the smallest whole number with remaining·(remaining − 1) ≥ needed.
     while remaining * (remaining - 1) >= needed:
         remaining -= 1
     while remaining * (remaining - 1) < needed:
@@ -141,7 +143,8 @@ def missing(
         if width >= cap:
             break
         if width == before:
-            # Two equal steps in a row: now the length of the run is worth computing.
+            # After two equal values in a row, a longer run is likely, so its length is worth
+            # computing.
             end = min(last_equal(hits, totals, members, replace, candidate, t), last - 1)
         short += (end - t + 1) * (cap - width)
         before, t = width, end + 1
@@ -205,8 +208,8 @@ def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -
                         r = largest_of[place] if together else i
                         end = min(end, last_equal(hits, totals, members, replace, r, t))
             before, run = width, end - t + 1
-            # Steps of the run that are passed in full, by division, because products may leave 64
-            # bits.
+            # The number of steps that end before the goal. A division finds it, because a product
+            # could leave 64 bits.
             whole = (rest - 1) // width if rest > 0 else 0
             if whole < run:
                 break

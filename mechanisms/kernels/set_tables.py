@@ -20,16 +20,18 @@ from mechanisms.model.executor import Arrays, Executor, PartResult
 
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
-#: Numbers of attributes, ascending.
+#: A set of attributes: their numbers in ascending order.
 Attributes = tuple[int, ...]
 
-#: Rows of one pass over all sets.
+#: Rows that are counted for all sets before the next rows are read, so that they stay in the cache.
 TILE = 1 << 13
-#: A larger set has at most so many cells, whose counters stay in the second-level cache.
+#: The most cells of a larger set that covers others, so that its counters stay in the second-level
+#: cache.
 COVER_CELLS = 1 << 13
-#: The most sets that are covered by larger ones: the search takes time in proportion to them.
+#: The most sets for which larger sets that cover them are searched. The time of the search grows
+#: with their number.
 MOST_COVERED = 10_000
-#: Approximate nanoseconds per row and set.
+#: Approximate nanoseconds to count one row in one set.
 STEPS = 1
 
 
@@ -97,7 +99,8 @@ def _grown(
     for x in range(len(levels)):
         if x in cover or cells * levels[x] > COVER_CELLS:
             continue
-        # A cover of many attributes holds many sets; it is large enough as it is.
+        # A cover of so many attributes grows no further, because listing its subsets would take too
+        # long.
         if comb(len(cover), size - 1) > MOST_COVERED:
             break
         rest = (tuple(sorted((*part, x))) for part in combinations(cover, size - 1))
@@ -132,7 +135,8 @@ def _set_counts(
     codes: Codes, levels: Counts, members: Counts, starts: Counts, offsets: Counts
 ) -> Counts:
     rows, sets = codes.shape[1], len(starts) - 1
-    # Four interleaved sets of counters: consecutive increments do not wait for each other.
+    # Consecutive rows use four separate sets of counters, so that no increment waits for the one
+    # before it.
     counts = np.zeros(4 * offsets[-1], np.int32)
     mixed = np.zeros(TILE, np.uint32)
     for start in range(0, rows, TILE):

@@ -15,9 +15,10 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.sensitivity import Integers
 
-#: The largest goal, and the value of every sum above it.
+#: The largest goal that a sum is compared with. A larger sum is stored as this number.
 FAR = LIMIT - 1
-#: Doubles of sums err by far less than LIMIT / 2, and wrapped sums are exact below 2 · LIMIT.
+#: A sum of doubles above this proves that the true sum exceeds every goal. Below it the sum fits 64
+#: bits: doubles err by far less than LIMIT / 2.
 _CERTAIN = 1.5 * LIMIT
 
 
@@ -52,7 +53,8 @@ def _between(
         start, end = min(starts[i], listed), min(ends[i], listed)
         repeated = (ends[i] - end) - (starts[i] - start)
         wide = rough[end] - rough[start] + float(repeated) * float(last)
-        # Past the certain bound the whole sum is FAR; its wrapped value is not read.
+        # A sum that surely exceeds every goal becomes FAR. Its value in 64 bits may have
+        # overflowed, which the subtraction below cancels.
         far = np.int64(wide > _CERTAIN)
         near = exact[end] - exact[start] + repeated * last
         sums[i] = min(near + far * (FAR - near), FAR)

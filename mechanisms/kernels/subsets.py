@@ -20,9 +20,10 @@ from mechanisms.model.following import follows_records
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 
-#: Up to this product of domains each cell has a counter; above it the rows are sorted.
+#: Up to this many combinations of public levels, each combination has a counter. Beyond it the rows
+#: are sorted.
 DENSE = 1 << 20
-#: Approximate nanoseconds per row and subset.
+#: Approximate nanoseconds to count one row in one subset.
 STEPS = 4
 
 
@@ -130,7 +131,8 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
         if cells <= dense:
             for row in range(rows):
                 counts[mixed[row]] += 1
-            # A combination is summed and its counter reset at its first row.
+            # The first row of a combination of n rows adds Φ(n), about n·log₂n, and resets the
+            # counter. Its later rows add Φ(0) = 0.
             for row in range(rows):
                 total += sums[counts[mixed[row]]]
                 counts[mixed[row]] = 0
@@ -157,9 +159,11 @@ def _purest_levels(
 ) -> Counts:
     rows, classes = codes.shape[1], levels[target]
     labels = codes[target]
-    # b ≤ τ / classes bounds β.
+    # Of the τ rows of a combination, the rarest class has at most τ / classes. This bounds β, which
+    # is that number less one.
     largest = np.full(rows // classes + 1, -1, np.int64)
-    # A level without records has m = β = 0.
+    # Combinations without records have m = 0 records outside of the rarest class, and β = 0 for
+    # that class. They are never visited, so this pair is entered here.
     largest[0] = 0
     prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
     spare = np.empty(rows, np.int64)

@@ -38,7 +38,7 @@ GRAPH_TOTALS = (
 
 def totals_work(graph: RankedGraph) -> int:
     """An upper bound on the steps of ``graph_totals``; the searches over pairs end far earlier."""
-    # Each node is in the middle of as many two-paths as its degree squared, in either direction.
+    # A node of degree d is the middle of at most d² two-paths, counted in both directions.
     reach = int(np.square(np.diff(graph.indptr)).sum())
     return int(support_work(graph).sum()) + 2 * reach
 
@@ -72,7 +72,8 @@ def _pairs(supports: Supports) -> int:
     """Σ C(a, 2) over all supports a, in whole numbers of any size."""
     counts = np.zeros(int(supports.max(initial=0)) + 1, np.int64)
     for start in range(0, len(supports), PIECE):
-        # In pieces, because bincount converts its input to 64 bits.
+        # Counted in pieces, because bincount copies its input to integers of 64 bits, twice the
+        # memory.
         counts += np.bincount(supports[start : start + PIECE], minlength=len(counts))
     return sum(a * (a - 1) // 2 * int(edges) for a, edges in enumerate(counts) if edges)
 
@@ -95,15 +96,17 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
     shared = co_degree.astype(np.int64)
     around, largest = np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes, np.int64)
     for first, last in windows(graph.indptr, PIECE):
-        # In pieces, because reduceat converts its input to 64 bits.
+        # Added in pieces, because reduceat copies its input to integers of 64 bits, twice the
+        # memory.
         starts = graph.indptr[first : last + 1]
         linked = first + np.flatnonzero(np.diff(starts))
         if linked.size:
             part, offsets = rows[starts[0] : starts[-1]], graph.indptr[linked] - starts[0]
             around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
             largest[linked] = np.maximum.reduceat(part, offsets)
-    # The bound for a pair of v with a ≤ κ common neighbours is C(a, 2), plus the supports of the
-    # sides at v, plus those of the sides at the other end.
+    # Let node v share a ≤ κ neighbours with the other node of a pair, where κ is its co-degree. The
+    # value of the pair is at most a·(a − 1)/2 plus the supports of the 2a edges to these
+    # neighbours.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)

@@ -145,5 +145,5 @@ class Dataset:
     neighbouring: NeighbouringRelation
     domain: Domain
     records_per_person: int = 1
-    #: Released counts below it are suppressed; 0 suppresses none.
+    #: Released counts below this number are suppressed; 0 suppresses none.
     minimum_count: int = 0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-#: The arrays by name that a kernel of ``Executor.spread`` reads; they never change meanwhile.
+#: The arrays that a kernel of ``Executor.spread`` reads, by name. They never change while it runs.
 Arrays = Mapping[str, NDArray[Any]]
 #: The result of a kernel of ``Executor.spread`` on one part of the work.
 PartResult = tuple[NDArray[Any], ...]

@@ -23,7 +23,8 @@ class SensitivityFacts:
     terms: str
 
 
-#: δ is admissible for one relation, so each relation has its own facts.
+#: The facts of each neighbouring relation. A sensitivity function δ is admissible, which means a
+#: valid bound, for one relation only.
 ByRelation = Mapping[NeighbouringRelation, SensitivityFacts]
 
 
@@ -44,10 +45,10 @@ class JointFacts:
     one_way: str
 
 
-#: By relation, and by the way in which a utility becomes a score.
+#: The joint facts by neighbouring relation, and by the way in which a utility becomes a score.
 JointByRelation = Mapping[NeighbouringRelation, Mapping[Sensitivity, JointFacts]]
 
-#: Every score may move by one unit, in either direction.
+#: The joint facts where one change may move every score by one unit, each in its own direction.
 BOTH_WAYS = JointFacts(spread="2j", total="n", squares="n", one_way="no")
 
 
@@ -64,7 +65,9 @@ class ObjectiveFacts:
     description: str
     source: str
     sensitivity: SensitivityFacts
-    #: The public rule for the direction in which ``Sensitivity.SHIFTED`` moves the objective.
+    #: The public rule for whether ``Sensitivity.SHIFTED`` favours candidates that one change moves
+    #: more, or less.
     shift: str
-    #: How far one change moves all scores together, from the members' own joint influence.
+    #: How far one change moves all scores together, worked out from the joint influence of each
+    #: member.
     joint: str

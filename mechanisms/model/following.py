@@ -19,15 +19,15 @@ class Following:
     """Why a function's work depends on records, and its public bound."""
 
     why: str
-    #: The most times that one call may run any of its lines, including those of functions that it
-    #: calls. The parameters are named like arguments of the function.
+    #: The most times that one call may execute any single line, in the function or in functions
+    #: that it calls. The parameters are named like arguments of the function.
     bound: Callable[..., int]
     #: The most random words that one call may draw; None if their number is the same for all
     #: records.
     words: Callable[..., int] | None
 
 
-#: All declarations, by the code of the function.
+#: All declarations, by the code object of the declared function.
 FOLLOWING: dict[CodeType, Following] = {}
 
 

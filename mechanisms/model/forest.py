@@ -19,9 +19,9 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import Node, children, nodes
 
 Ints = NDArray[np.int32]
-#: (attribute, code of a level, None) or (attribute, −1, threshold).
+#: A test of one attribute: (attribute, code of a level, None) or (attribute, −1, threshold).
 Literal = tuple[str, int, float | None]
-#: (number of the literal, next node if yes, next node if no), or of a leaf (−1, class, class).
+#: A node: (number of its literal, next node if yes, next node if no). A leaf: (−1, class, class).
 FlatNode = tuple[int, int, int]
 
 
@@ -108,7 +108,8 @@ def numbered(
         numbers.update(zip(group, count(len(numbers)), strict=False))
     table = np.fromiter(chain.from_iterable(flat), np.int32, 3 * len(flat))
     place, yes, no = table.reshape(-1, 3).T.copy()
-    # Leaves have the number −1, which indexes the last element, −1 again.
+    # Leaves have −1 as the number of their literal. It indexes the last element of this array,
+    # which is −1 again.
     literal = np.array([*(numbers[one] for one in literals), -1], dtype=np.int32)[place]
     return Forest(
         columns=tuple(columns),

@@ -95,8 +95,8 @@ class Together(JointInfluence):
         return min(self.moving, self.count) * self.one**2
 
     def _spread(self, k: int) -> int:
-        # The k largest changes hold min(k, moving) movers. The k smallest hold those that do not
-        # fit among the other n − k candidates.
+        # Of the moving scores, min(k, moving) are among the k largest changes. Those that do not
+        # fit among the other n − k candidates are among the k smallest.
         return self.one * (min(k, self.moving) - max(0, k + self.moving - self.count))
 
 
@@ -145,8 +145,8 @@ class EdgeInfluence(JointInfluence):
         return min(2, self.count) * self.one**2 + self.inner * max(self.fall, self.rise) ** 2
 
     def _spread(self, k: int) -> int:
-        # If both ends rise, k − 2 others rise and k fall; if both fall, the reverse. If one rises
-        # and one falls, k − 1 of each. Of the three, the first two bound the last.
+        # The ends may both rise, with k − 2 others while k others fall, or the reverse. Or one end
+        # rises and one falls, each with k − 1 others; this never exceeds both other cases.
         if k == 1:
             return 2 * self.one
         most, least = max(self.fall, self.rise), min(self.fall, self.rise)

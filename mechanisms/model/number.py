@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import inf, nextafter
 from typing import Self
 
-#: The probability with which an interval contains the true number, and an error bound holds.
+#: The probability with which each interval contains the true number, and each error bound holds.
 CONFIDENCE = 0.95
 
 

@@ -17,7 +17,8 @@ from mechanisms.model.errors import UnsupportedQuery
 MOST_VALUES = 1 << 20
 #: The most texts that a condition on an open attribute lists.
 MOST_LISTED = 100
-#: The steps of a search in so many values; every search takes them all.
+#: The steps of a binary search among that many values. Every search takes all of them, so its time
+#: shows nothing of the values.
 _STEPS = MOST_VALUES.bit_length()
 
 
@@ -55,7 +56,7 @@ class OpenValues:
         """One value. Danger: private, unless its code was released."""
         return self._bytes(code).decode()
 
-    @lru_cache(maxsize=64)  # noqa: B019 - few conditions, and versions are closed rarely
+    @lru_cache(maxsize=64)  # noqa: B019 - keeps at most 64 results, and versions are closed rarely
     def doubled_codes(self, texts: tuple[str, ...]) -> NDArray[np.int64]:
         """Twice the code of each text, ascending; an odd number for a text that does not occur.
 

@@ -100,7 +100,7 @@ def check_node(node: Any) -> None:
         _text(node["value"], "a value")
     else:
         threshold = node["threshold"]
-        # A larger integer has no double that a row's value could be compared with.
+        # A larger integer does not fit a double, so no value of a row could be compared with it.
         if not _is_number(threshold) or not -LARGEST <= threshold <= LARGEST:
             raise ValueError("a threshold is a finite number")
 

@@ -31,11 +31,12 @@ from mechanisms.utilities.utility import ClippedObjective
 class Rule:
     """From this ε on, a ranking uses this sensitivity; later rules of a ranking replace earlier."""
 
-    #: The name of the utility, ``pareto``, or ``weighted_sum of`` the kind of candidates.
+    #: What ranks the candidates: the name of a utility, ``pareto``, or ``weighted_sum of`` with the
+    #: kind of candidates.
     ranking: str
-    #: "1" for one candidate, "2+" for several, "any" for both.
+    #: The rule is for one candidate ("1"), for several ("2+"), or for both ("any").
     k: str
-    #: ε in units of 10⁻⁹, for each of the k candidates.
+    #: The least ε of the rule in units of 10⁻⁹, for each of the k candidates.
     from_nano_each: int
     sensitivity: Sensitivity
     reason: str
@@ -102,7 +103,7 @@ RULES: tuple[Rule, ...] = (
 class Request:
     """The public part of a request that the rule reads; None stands for ``auto``."""
 
-    #: As in ``Rule``.
+    #: What ranks the candidates, as in ``Rule.ranking``.
     ranking: str
     k: int
     sensitivity: Sensitivity | None

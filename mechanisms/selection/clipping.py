@@ -13,7 +13,8 @@ from mechanisms.model.domains import Dataset
 from mechanisms.objectives import Objective
 from mechanisms.selection.top_k import Plan, clipped_scores
 
-#: k scores of inner nodes move together by at most this part of a unit.
+#: Besides the two ends of an edge, one change may move k clipped scores together by at most one
+#: unit divided by this.
 PART = 32
 
 

@@ -85,7 +85,8 @@ def _one_answer(answer: tuple[int, ...], ends: Sequence[Fraction]) -> Fraction:
     last = min([ends[answer[-1]], *others])
     cuts = [Fraction(0), *sorted({min(end, last) for end in ends})]
     pieces = list(pairwise(cuts))
-    # below[i]: P(y₁ < … < y_j < y) as a polynomial of y between the cuts of pieces[i].
+    # With y_j the uniform key of the j-th selected candidate, ``below[i]`` is the probability that
+    # y₁ < … < y_j < y. It is a polynomial in y between the two cuts of ``pieces[i]``.
     below: list[Polynomial] = [[Fraction(1)]] * len(pieces)
     for r in answer[:-1]:
         below = _accumulated(below, pieces, ends[r])

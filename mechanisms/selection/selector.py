@@ -34,17 +34,20 @@ Draws = Literal["peeled", "one_shot"]
 class Selector(ABC):
     """One way to select. Everything except ``sample`` and ``top`` depends on public facts alone."""
 
-    #: The name in queries, and the name for people.
+    #: The name in queries, and the title that people read.
     name: str
     title: str
-    #: One paragraph for the catalogue, and paper with theorem.
+    #: The paragraph about this selector in the catalogue, and the paper with the theorem on which
+    #: it rests.
     description: str
     source: str
-    #: The noise on the scores whose reported maximum has the same law.
+    #: The catalogue's sentence on an equivalent mechanism: the noise with which the candidate of
+    #: the largest noisy score has the same law.
     noisy_max: str
-    #: Draws k indices together from private scores at a rate, such as ``noise.race.race``.
+    #: Draws k indices together from private scores at a noise rate, such as ``noise.race.race``.
     sample: Callable[[Integers, int, Rate, Randomness, Executor], Integers]
-    #: The exact law of one draw; p = e^−λ, λ = ε / 2^{q + 1}, any rational in (0, 1).
+    #: The exact law of one draw as a function of p = e^−λ, any rational number in (0, 1). The rate
+    #: is λ = ε / 2^(q + 1) for scores of q bits.
     probabilities: Law
 
     @abstractmethod
@@ -57,7 +60,7 @@ class Selector(ABC):
 
     def rho_bound(self, loss: PrivacyLoss, k: int) -> RhoBound:
         """The ρ of one release of k candidates at ``loss``; by default that of any ε-DP release."""
-        del k  # one vector of noise costs the same for every k
+        del k  # ``loss`` is that of all k candidates together
         return Pure(loss.epsilon())
 
     def top(

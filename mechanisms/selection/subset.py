@@ -16,7 +16,8 @@ from mechanisms.noise.rate import Rate
 from mechanisms.noise.subset import most_rounds, subset
 from mechanisms.selection.laws import subset_probabilities
 
-#: The most candidates times rounds of a draw; a round reads about one byte for each candidate.
+#: The most coin tosses of a draw: candidates times rounds. A round reads about one random byte per
+#: candidate.
 MOST_TOSSES = 1 << 31
 
 
@@ -102,5 +103,6 @@ class Subset:
 
     @staticmethod
     def _rate(loss: PrivacyLoss, k: int, influence: JointInfluence) -> Rate:
-        # A set of all candidates has spread 0 and is drawn without a coin, at any rate.
+        # The set of all candidates has spread 0 and is drawn without a coin, so the rate does not
+        # matter.
         return Rate.of_counts(loss.epsilon_nano, max(influence.spread_of(k), 1))

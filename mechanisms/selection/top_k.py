@@ -28,7 +28,8 @@ from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.selection.noisy_vector import NoisyScores
 from mechanisms.utilities.utility import ClippedObjective, ClippedScores, Grid
 
-#: Noise is exact for vectors that move by at most this many steps together.
+#: The most steps by which one change may move all scores together. Up to here the noise is drawn in
+#: exact arithmetic.
 LARGEST_TOTAL = 1 << 31
 
 

@@ -17,7 +17,8 @@ from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
 from mechanisms.statistics.tables import numeric
 
-#: The most edges of one grouping; the codes of its bins fit 16 bits with room for two more.
+#: The most edges of one grouping. The codes of its bins, with two more for outside and missing,
+#: then fit 16 bits.
 MAX_EDGES = 1 << 15
 
 
@@ -108,7 +109,8 @@ class Edges(Grouping):
     def axis(self, records: TableRecords, dataset: Dataset) -> Axis:
         attribute, count = self._checked(dataset), len(self.edges) - 1
         codes, numbers = records.codes[self.attribute], records.values[self.attribute]
-        # A missing cell stores the middle of the bounds, so its code decides and not its number.
+        # A missing cell stores the middle of the bounds as its number, so only its code shows that
+        # it is missing.
         last = len(attribute.levels) - 1 if attribute.missing is not None else -1
         edges = np.array(self.edges, np.float64)
 

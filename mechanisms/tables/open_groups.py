@@ -32,11 +32,12 @@ from mechanisms.statistics.predicate import Condition, comparisons, fits, holds,
 from mechanisms.statistics.tables import most_rows, replaces
 from mechanisms.tables.grouping import Grouping, Levels
 
-#: The most groups of one answer; those with the largest noisy counts stay.
+#: The most groups of one answer. If more reach the threshold, those with the largest noisy counts
+#: are returned.
 MOST_GROUPS = 10_000
-#: The key of rows that are in no group. All others are below it.
+#: The key of rows that are in no group; it is above the keys of all groups.
 NO_GROUP = 1 << 62
-#: Bytes for each row within the public bound: keys, their order, counts and noise.
+#: Bytes of memory for each row of the public bound: keys, their order, counts and noise.
 ROW_BYTES = 80
 
 
@@ -129,7 +130,7 @@ def release_groups(context: QueryContext, plan: OpenPlan) -> Groups:
     first, counts = _runs(ordered)
     noisy = discrete_laplace(counts, plan.rate, context.randomness, context.executor)
     is_released = first & (ordered != NO_GROUP) & (noisy >= min(plan.threshold, NO_GROUP))
-    # From here on all is public.
+    # The groups selected here are released, so all that follows is public.
     released, values = ordered[is_released], noisy[is_released]
     if len(released) > plan.groups:
         largest = np.zeros(len(released), np.bool_)

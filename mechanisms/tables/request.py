@@ -11,7 +11,7 @@ from mechanisms.tables.aggregates import Aggregate, CountOf
 from mechanisms.tables.grouping import Grouping
 from mechanisms.tables.parts import Count, Part
 
-#: Names of attributes: the margin over them.
+#: A margin: the names of the attributes that it keeps. It sums the cells over all other attributes.
 Margin = tuple[str, ...]
 
 

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
-#: The axes of a table or of a margin, ascending.
+#: The numbers of the axes of a table or of a margin, ascending.
 Axes = tuple[int, ...]
-#: The passes that suppress second cells. What they leave alone loses its total: the work is public.
+#: The number of passes that suppress a second cell beside a single one; it is fixed, so the work is
+#: public. Where a single cell remains, its total is suppressed.
 PASSES = 8
 
 
@@ -32,7 +33,8 @@ def suppressed(tables: Mapping[Axes, Sequence[Numbers]], minimum: int) -> dict[A
         minimum: a number is suppressed if its count is below this in any version.
     """
     hidden = {axes: np.any([one < minimum for one in own], axis=0) for axes, own in tables.items()}
-    # A second cell is the one with the smallest count; the first of several in public order.
+    # The second cell to suppress is the one with the smallest count, and the first of these in
+    # public order.
     counts = {axes: np.min(own, axis=0) for axes, own in tables.items()}
     pairs = [
         (fine, coarse)
@@ -42,7 +44,8 @@ def suppressed(tables: Mapping[Axes, Sequence[Numbers]], minimum: int) -> dict[A
     for _ in range(PASSES):
         for fine, coarse in pairs:
             _suppress_second(hidden, fine, coarse, counts[fine])
-    # Finer tables come first, so each total is seen after all totals that it sums.
+    # Pairs go from fine tables to coarse ones, so each total is checked after all totals that it
+    # sums.
     for fine, coarse in pairs:
         hidden[coarse] |= _has_one(hidden, fine, coarse)
     return hidden
@@ -66,7 +69,8 @@ def _suppress_second(hidden: dict[Axes, Truths], fine: Axes, coarse: Axes, count
     among = lines(np.where(hidden[fine], inf, counts), fine, coarse)
     second = np.zeros(among.shape, np.bool_)
     np.put_along_axis(second, among.argmin(axis=-1)[..., None], alone[..., None], axis=-1)
-    # The lines back in the order of the table: the axes of ``coarse`` come first in them.
+    # Moves the axes back into the order of the table; in the lines, the axes of ``coarse`` come
+    # first.
     rest = [axis for axis in fine if axis not in coarse]
     order = (*coarse, *rest)
     shape = hidden[fine].shape

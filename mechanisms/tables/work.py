@@ -15,9 +15,10 @@ from mechanisms.tables.parts import Part
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import Margin
 
-#: What one look at the law of a sum takes besides its terms, in terms.
+#: The fixed cost of one look-up in the law of a sum, as a number of terms that cost as much.
 _LOOK = 200
-#: Where small numbers are suppressed, sums of fewer cells have widths of their own: powers of 2.
+#: A factor on the work where small numbers are suppressed. A sum may then have fewer cells, and its
+#: width is found for each power of 2 of cells.
 _SUPPRESSED = 3
 
 

@@ -20,7 +20,8 @@ from storage.journal.streams import record
 from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import OPERATOR
 
-#: The first start that published heads; and heads adopted from the database as it was.
+#: The actions of two facts of the journal. The first states a first start with nothing to adopt,
+#: the second an adoption of the heads that the database held.
 HEADS_BEGAN, HEADS_ADOPTED = "ledger.heads_began", "ledger.adopt_heads"
 
 _a, _j = budget_account.c, journal.c
@@ -56,7 +57,8 @@ def adopt_once(database: Database, log: HeadsLog) -> int | None:
         accounts = connection.execute(select(func.count()).select_from(budget_account)).scalar_one()
         if accounts and not log.exist:
             return _adoption(log)(connection)
-        # From now on a missing file is a loss, because this service has written one.
+        # From this start on the service publishes heads. If their file is missing later, it was
+        # lost.
         _record(connection, FactKind.UNTOLD_HEADS, HEADS_BEGAN, accounts)
         return None
 
@@ -73,7 +75,8 @@ def _adoption(log: HeadsLog) -> Callable[[Connection], int]:
         rows = select(_a.id, _a.seq, _a.head, *SUMS, *LIMITS).order_by(_a.id)
         states = [Published.of(*row) for row in connection.execute(rows)]
         _record(connection, FactKind.HEADS, HEADS_ADOPTED, len(states))
-        # Written before the commit: if it fails, the files hold heads that the database has.
+        # Heads are published before the commit. If the commit fails, the files name only entries
+        # that the database already has.
         log.publish(states, read_now(connection))
         return len(states)
 

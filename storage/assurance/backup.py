@@ -30,7 +30,8 @@ from storage.ledger.freezing import freeze
 DATABASE = "privypurse.db"
 HEADS = "heads.log"
 NODES = "nodes"
-#: The most times to copy everything: a version may be removed while it is being copied.
+#: The most attempts at a backup. An attempt fails if the running service removes a version of a
+#: dataset while it is being copied.
 ATTEMPTS = 5
 
 
@@ -68,7 +69,8 @@ def back_up(database: Database, data: Path | None, log: HeadsLog, destination: P
 def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) -> None:
     source = database.engine.url.database
     assert source is not None
-    # Heads are copied first: later heads could name entries that the copy of the ledger lacks.
+    # The published heads are copied before the ledger. Heads that are published later could name
+    # entries that the copy of the ledger lacks.
     if log.path.exists():
         shutil.copyfile(log.path, folder / HEADS)
         (folder / HEADS).chmod(0o600)

@@ -14,8 +14,8 @@ from pathlib import Path
 from storage.assurance.head_lines import HeadsContent, is_start, whole_file
 from storage.files.folders import create_file, make_folder, sync
 
-#: A file is compacted above ``LONG`` bytes, and above ``EACH`` bytes per account, freeze and
-#: verified stream.
+#: A file of heads is compacted once it exceeds two sizes: ``LONG`` bytes, and ``EACH`` bytes for
+#: every account, freeze and verified stream in it.
 LONG, EACH = 2**20, 1024
 
 
@@ -25,7 +25,8 @@ class HeadsFile:
     def __init__(self, path: Path, long: int = LONG) -> None:
         self.path, self._long = path, long
         self.content = HeadsContent()
-        #: What the file itself holds, if it lost lines since this process read them.
+        #: The present content of the file, if it has lost lines that this process read before.
+        #: None as long as the file has lost nothing.
         self._rest: HeadsContent | None = None
         self._read_to, self._inode = 0, 0
         self._first = b""
@@ -43,14 +44,16 @@ class HeadsFile:
         except OSError:
             if self._rest is None and not self._read_to:
                 raise
-            # What it said is still in memory, and the other file must not wait for this one.
+            # An unreadable file counts as lost. Its lines are still in memory, and a failure of one
+            # file must not stop the use of the other file of heads.
             self._lost()
 
     def _read(self) -> None:
         with self.path.open("rb") as file:
             first, stat = file.readline(), os.fstat(file.fileno())
             if first != self._first and is_start(first):
-                # A shorter file with the same content has replaced the file.
+                # A compacted file with the same content has replaced the file: it is read from its
+                # start.
                 self.content, self._rest, self._read_to = HeadsContent(), None, 0
             elif stat.st_size < self._read_to or (self._read_to and stat.st_ino != self._inode):
                 self._lost()
@@ -58,19 +61,20 @@ class HeadsFile:
             file.seek(self._read_to)
             for line in file:
                 if not line.endswith(b"\n"):
-                    break  # a writer has not finished the line or crashed: no caller relied on it
+                    break  # its writer still writes or has crashed, so no caller relies on the line
                 self._read_to += len(line)
                 if self._rest is None:
                     self.content.take(line)
                 else:
                     self._rest.take(line)
         if self._rest is not None:
-            # The further state counts: the file may have been replaced by an older one.
+            # An older file may have replaced this one, so the later of two states of an account
+            # counts.
             self.content.merge(self._rest)
             self.content.damaged += self._rest.damaged
             self._rest.damaged = []
             if not self._rest.lacking(self.content, 0):
-                self._rest = None  # the file holds again what it had lost
+                self._rest = None  # the file has all lines again that it had lost
 
     def _lost(self) -> None:
         self._rest, self._read_to = HeadsContent(), 0
@@ -92,7 +96,7 @@ class HeadsFile:
             os.fsync(descriptor)
         self.refresh()
         if at_us is not None and self._is_long(self.path.stat().st_size):
-            # If an operator has made the file append-only, it cannot be replaced and grows.
+            # A file that an operator has made append-only cannot be replaced. It goes on growing.
             with suppress(PermissionError):
                 self._compact(at_us)
 
@@ -104,7 +108,7 @@ class HeadsFile:
     def _compact(self, at_us: int) -> None:
         """Replace a long file by one with the last state of each account."""
         with self._locked() as old:
-            # The lock excludes other writers, so this reads all lines that count.
+            # The lock excludes other writers, so no line can be appended after this read and lost.
             self.refresh()
             if not self._is_long(os.fstat(old).st_size):
                 return  # another process has already replaced the file by a shorter one
@@ -115,7 +119,8 @@ class HeadsFile:
                 os.fchmod(out.fileno(), os.fstat(old).st_mode & 0o777)
                 _write(out.fileno(), b"".join(whole_file(self.content, at_us)))
             sync(shorter)
-            # Synced before the rename, so a crash leaves the old file or the new one.
+            # Synced before the rename, so a crash leaves either the old file or the new one,
+            # complete.
             os.replace(shorter, place)
             sync(place.parent)
         self.refresh()
@@ -129,7 +134,8 @@ class HeadsFile:
             descriptor = os.open(self.path, flags, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # A shorter file may have replaced this one meanwhile: no process reads the old.
+                # Danger: lines written to a file that a compacted one has just replaced would be
+                # lost. So the path must still name the locked file.
                 if not os.path.samestat(os.fstat(descriptor), os.stat(self.path)):
                     continue
                 if fresh:

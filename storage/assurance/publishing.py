@@ -23,7 +23,7 @@ from storage.journal.streams import read_tips
 from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import freeze, frozen_at
 
-#: The number of heads that one statement reads.
+#: The most heads of accounts that one statement reads.
 AT_ONCE = 500
 
 _a, _e, _j = budget_account.c, entry.c, journal.c
@@ -44,7 +44,7 @@ class Publisher:
         deliver: Callable[[Sequence[bytes]], bool] = lambda _lines: True,
     ) -> None:
         self._database, self._log, self._deliver = database, log, deliver
-        #: The number of the last entry of each account that was delivered.
+        #: For each account, the number of the last entry whose head was delivered.
         self._sent: dict[int, int] = {}
         self._sent_tips: StreamHeads = {}
         #: True while no published heads are found for a ledger that has accounts.
@@ -70,7 +70,7 @@ class Publisher:
             tips = {tip.stream: (tip.seq, tip.head) for tip in read_tips(connection)}
             back = self._gone_back(connection, rows)
             if rows and _lost_fact(connection, self._log.streams):
-                # Nobody knows which charges have lost their meaning.
+                # A lost fact of the journal may concern any query, so all accounts are frozen.
                 back = [row.id for row in rows]
         self.lacks_heads = bool(rows) and not self._log.exist
         if self.lacks_heads:
@@ -92,7 +92,7 @@ class Publisher:
         try:
             self._log.publish(moved, at_us, tips)
         finally:
-            # A file that cannot be written keeps the lines from nobody else.
+            # The lines are delivered to others even if a file of heads cannot be written.
             self._send(states, tips, at_us)
         return []
 
@@ -139,11 +139,13 @@ class Publisher:
         try:
             frozen = self._database.write(work)
         except StreamAlarm:
-            # The stream of this process was cut too. Its next transaction opens another one.
+            # The database has lost facts of this process's own journal stream too, so the write was
+            # refused. The next transaction opens a new stream and can succeed.
             frozen = self._database.write(work)
         with self._database.read() as connection:
             freezes = frozen_at(connection, accounts)
-        # The file is ahead of the database, so it has the charges that the database lost.
+        # The files of heads are ahead of the database, so they contain the charges that it has
+        # lost. They record which freezes followed such a loss.
         if not freezes <= self._log.marks:
             self._log.mark(freezes - self._log.marks)
         return frozen

@@ -15,8 +15,8 @@ from storage.database.database import Database
 from storage.database.tables import refusal, users
 
 HOUR_US = 3_600 * 1_000_000
-#: The most combinations of analyst, dataset and type in memory. Further combinations are not
-#: counted before the next write.
+#: The most combinations of analyst, dataset and problem type in memory. When they are so many,
+#: refusals of further combinations go uncounted until the counts are next written.
 MOST = 10_000
 
 _r = refusal.c

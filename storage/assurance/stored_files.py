@@ -35,7 +35,8 @@ def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Com
         after = read_folders(connection)
         references = read_references(connection)
     oldest = time.time() - AGE
-    # A version that is published or replaced meanwhile is in only one of ``before`` and ``after``.
+    # Only a folder that rows named both before and after the listing can be lost. Versions that
+    # were published or removed meanwhile are in only one of ``before`` and ``after``.
     lost = [
         what
         for what in before

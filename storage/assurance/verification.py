@@ -87,7 +87,8 @@ def verify(
     """
     with snapshot(database) as connection:
         if bad := _check_file(connection):
-            # Its rows may be unreadable, so no account is named.
+            # The rows of a damaged database file may be unreadable, so the result lists no
+            # accounts.
             return Verification((), read_now(connection), True, bad)
         at_us, chains = _begin(connection)
         read, facts = Streams(), Facts()

@@ -24,7 +24,8 @@ from storage.journal.facts import FIRST_CHANGE, FactKind
 from storage.records.data_folder import Files
 
 _j = journal.c
-#: The facts of datasets in the order of their writing; node lists are named once per dataset.
+#: All facts about datasets, oldest first. For each dataset with a node list, one of them states the
+#: digest of that list.
 _DATASETS: Select[Any] = (
     select(_j.subject, _j.fact)
     .where(
@@ -60,7 +61,7 @@ def verify_arrays(database: Database, files: Files) -> ArraysVerified:
             continue
         folder = files.version_folder(row.id, row.version)
         if reason := _contradiction(folder, row.manifest_digest):
-            # A service may have removed the version meanwhile.
+            # A running service may have removed the version meanwhile, which is no fault.
             with database.read() as connection:
                 needed = {(one.id, one.version) for one in needed_versions(connection, row.id)}
             if (row.id, row.version) in needed:

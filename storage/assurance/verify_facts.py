@@ -48,10 +48,12 @@ _USER_KEYS = (int(FactKind.KEY), int(FactKind.UNTOLD_KEY))
 _DATASETS = (int(FactKind.DATASET), int(FactKind.UNTOLD_DATASET))
 _VERSION = int(FactKind.UNTOLD_VERSION)
 _LIMIT = int(FactKind.LIMIT)
-#: The tables of which the migration adopted every row for good; of queries those that had ended.
+#: The tables whose rows from before the journal can no longer change, so one digest covers all of
+#: them. Of queries it covers those that had ended.
 _READ_ONLY = ("settlement", "audit", "query")
 
-#: A table and the subject of its facts. Versions raise the revision of their dataset.
+#: A table and the subject of its facts, which identify a row. A version has no revision of its own:
+#: its facts raise the revision of its dataset.
 _Place = tuple[str, bytes]
 
 
@@ -60,13 +62,14 @@ class Facts:
     """What the facts that were read say about rows that may change."""
 
     revisions: dict[_Place, list[int]] = field(default_factory=lambda: defaultdict(list))
-    #: The last revision and the state after it. The key of a version has its number at the end.
+    #: For each row, its last revision and its state after that. The row of a version is identified
+    #: by the id of its dataset followed by its number.
     states: dict[_Place, tuple[int, Any]] = field(default_factory=dict)
     adopted: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
     first_stream: int = 0
-    #: By account: its numbers of entries after the limits that facts state.
+    #: For each account, the numbers of those entries that set a limit by the word of a fact.
     limits: dict[bytes, set[int]] = field(default_factory=lambda: defaultdict(set))
-    #: By query: the attempt and the moment of each takeover.
+    #: For each query, the attempt and the moment in microseconds of each takeover.
     takeovers: dict[bytes, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
 
     def note(
@@ -99,7 +102,8 @@ class Facts:
         return None
 
     def _adopt(self, stream: int, subject: bytes, values: Any) -> str | None:
-        # Later streams adopt nothing: a forged fact there could adopt changed rows.
+        # Danger: a forged fact could adopt rows that a tamperer has changed. So only the first
+        # stream, which the migration wrote, may adopt rows.
         if stream != self.first_stream or subject.decode() in self.adopted:
             return "adopts rows that the migration has not adopted"
         digest, salt = values["digest"], bytes.fromhex(values["salt"])
@@ -150,7 +154,7 @@ def _check_rows(connection: Connection, facts: Facts) -> Bad | None:
         if revision is None:
             continue
         numbers = sorted(facts.revisions[table, key])
-        # Revision 0 is a row that the migration adopted.
+        # The revisions of a row begin at 0 if the migration adopted it, and otherwise at 1.
         if not _follow(numbers, numbers[0], revision) or numbers[0] not in (0, 1):
             return Bad(table, name, f"is at revision {revision}, its facts at {numbers[-1]}")
     if rows != len(facts.states):
@@ -192,7 +196,7 @@ def _check_adopted(connection: Connection, facts: Facts) -> Bad | None:
         table = metadata.tables[name]
         rows = select(*(table.c[column] for column in COLUMNS[name]))
         if name == "query":
-            # Queries that ended before the journal have no salt.
+            # Only queries that had ended before the journal existed have no salt.
             rows = rows.where(table.c.salt.is_(None))
         ordered = connection.execute(rows.order_by(*(table.c[key] for key in KEYS[name])))
         count, digest, salt = facts.adopted.get(name, (0, "", b""))

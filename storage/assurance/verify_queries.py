@@ -32,13 +32,14 @@ from storage.ledger.entries import NOTHING
 from storage.ledger.requests import QueryState
 
 #: The most microseconds from the moment at which an answer is stored to its release instant.
+#: Verification reports a later instant as a fault.
 LATEST_US = 7 * 86_400 * 1_000_000
 
 _q, _e, _s = query.c, entry.c, settlement.c
 _accepted, _ended = journal.alias("accepted"), journal.alias("ended")
 _FACT = ("at_us", "actor", "fact")
-#: Every query with its settlement and its facts, if there are any. The columns of its price are
-#: also at the end.
+#: Every query with its settlement and the facts that accepted and ended it, if there are any. The
+#: last columns repeat the amounts of its price, one per measure of privacy loss.
 _QUERIES: Select[Any] = select(
     uuid_bytes(_q.id).label("id"),
     *(column for column in _q if column is not _q.id),
@@ -59,7 +60,7 @@ _QUERIES: Select[Any] = select(
         & (_ended.c.kind == literal_column(str(int(FactKind.ENDED)))),
     )
 )
-#: Every entry that names a query.
+#: Every entry that charges a query or gives its charge back, with the amounts that it moved.
 _ENTRIES: Select[Any] = select(
     uuid_bytes(_e.query_id),
     _e.account_id,
@@ -112,11 +113,11 @@ class _Checker:
             AccountKey(row.rank, row.dataset_id, row.analyst_id, row.key_id): id
             for id, row in chains.rows.items()
         }
-        # Most queries share their accounts with the query before.
+        # Most queries are charged to the same accounts as a recent one, so the cache saves work.
         self._own = lru_cache(maxsize=1024)(self._accounts_of)
         v = dataset_version.c
         self._versions = {tuple(row) for row in connection.execute(select(v.dataset_id, v.version))}
-        #: The charges of analysts before their account over all datasets was opened.
+        #: For each account over all datasets: what its analyst was charged before it was opened.
         self._before: dict[int, Amounts] = defaultdict(lambda: NOTHING)
 
     def check(self, row: Any, entries: list[tuple[Any, ...]]) -> Bad | None:
@@ -133,7 +134,8 @@ class _Checker:
         charged: set[int] = set()
         released, subject = 0, None
         for _, account, kind, at_us, bound, *listed in entries:
-            # An account may count no ρ, and then it holds ε and δ alone.
+            # An account that does not count in ρ (rho, the loss in zero-concentrated differential
+            # privacy) has entries in ε and δ alone. They are compared as if ρ were the price's.
             in_rho = listed[2] is not None
             amounts = tuple(listed) if in_rho else (*listed[:2], *price[2:])
             if in_rho and stored[2] is None:
@@ -146,7 +148,8 @@ class _Checker:
                 charged.add(account)
                 if amounts != price:
                     return f"was charged another amount to account {account}"
-                # Opening an account over all datasets charges the running queries to it.
+                # An analyst's queries may be running when the account over all datasets is opened.
+                # They are charged to it at that moment.
                 if at_us != row.created_us and not (
                     account == overall and at_us == self._chains.sums[account].opened_us
                 ):
@@ -167,12 +170,13 @@ class _Checker:
                     return "is not as it was when it was given back"
             else:
                 return "is named by an entry that is neither its charge nor its release"
-        # Counts suffice, because the table allows one entry of a kind per query and account.
+        # It suffices to compare the numbers of charges and releases, because the table allows only
+        # one entry of each kind per query and account.
         if released != (len(charged) if row.state == QueryState.RELEASED else 0):
             return "is released in the ledger or in its own row, but not in both"
         for account in expected - charged:
-            # The account over all datasets may have been opened after this query. Then its opening
-            # charge includes this price; ``carried`` compares the sums.
+            # The analyst's account over all datasets may be younger than this query. Then this
+            # price is a part of the charge at its opening, and ``carried`` compares that sum.
             if account != overall:
                 return f"was never charged to account {account}"
             if row.state != QueryState.RELEASED:
@@ -186,7 +190,8 @@ class _Checker:
         keys = charged_accounts(dataset_id, analyst_id)
         accounts = {self._accounts[key] for key in keys if key in self._accounts}
         if limited_key is not None:
-            # Accounts are numbered from 1: a missing one counts as one that was never charged.
+            # A missing account is represented by the number 0, which no account has. So the check
+            # reports that it was never charged.
             accounts.add(self._accounts.get(account_of_key(analyst_id, limited_key), 0))
         return accounts, self._accounts.get(keys[1])
 
@@ -246,7 +251,8 @@ class _Checker:
         for id, row in self._chains.rows.items():
             if row.rank != AccountRank.ANALYST:
                 continue
-            # ρ may be more than that of the queries, if an account was charged it afterwards.
+            # ρ is not compared. An account on one dataset may have been charged the ρ of earlier
+            # queries late. So the sum over accounts may exceed the sum over queries.
             more = tuple(map(sub, sums[id].carried, self._before[id]))[:NOT_IN_RHO]
             most = recharged[row.analyst_id]
             if min(more) < 0 or any(map(gt, more, most)):
@@ -259,7 +265,7 @@ def _working(row: Any, versions: set[tuple[Any, ...]]) -> str | None:
     """The contradiction in the attempt or the version of a query in any state, or None."""
     if (row.dataset_id, row.dataset_version) not in versions:
         return "reads a version that was never published"
-    # Moments are compared for equality only: a clock may be set back.
+    # Timestamps are compared for equality alone, because the clock may have been set back.
     if row.attempt < 1 or (row.attempt == 1) != (row.attempt_us == row.created_us):
         return "began its attempt at another time"
     if row.state == QueryState.RELEASED and row.attempt != 1:

@@ -49,8 +49,8 @@ class Streams:
         return places[0] if places else None
 
 
-#: Called with each fact: stream, number, moment, kind, actor, subject and text. It returns the
-#: contradiction of the fact in words, or None.
+#: A function that is called with each fact of the journal: stream, number, moment in microseconds,
+#: kind, actor, subject and text. It returns what is wrong with the fact in words, or None.
 Note = Callable[[int, int, int, int, int, bytes, str], str | None]
 
 

@@ -69,7 +69,8 @@ FACTS = (
     _d.id,
     _d.name,
     _d.owner_id,
-    # The domain of a graph may be stored after its row. It changes once, when nodes get names.
+    # 0 until the domain is stored: that of a graph with named nodes is stored with its node list.
+    # The length is a part of the key under which facts are cached.
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,

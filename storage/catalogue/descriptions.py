@@ -20,7 +20,7 @@ from mechanisms.model.domains import (
 from mechanisms.model.open_domain import OpenAttribute
 
 Labels = Sequence[int] | Sequence[str]
-#: Only the text of a graph whose nodes have names ends in these characters.
+#: A stored domain ends in these characters if it is a graph whose nodes have names, and only then.
 LABELLED = '"labelled":true}'
 KINDS: dict[str, type[Any]] = {
     "graph": GraphDomain,
@@ -65,5 +65,5 @@ def _encoded(value: Any) -> dict[str, Any]:
     if isinstance(value, GraphDomain):
         content["labelled"] = content.pop("labels") is not None
     if isinstance(value, TableDomain) and value.person is None:
-        del content["person"]  # the text of a table without persons is that of earlier versions
+        del content["person"]  # texts from before this field was added must stay equal
     return {"kind": _NAMES[type(value)], **content}

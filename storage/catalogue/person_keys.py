@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 
 from storage.database.tables import dataset
 
-#: Bytes of a key.
+#: The length of a key in bytes.
 LENGTH = 32
 _d = dataset.c
 

@@ -13,7 +13,8 @@ from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, dataset_version, upload, users
 from storage.records.retention import References
 
-#: Microseconds after the end of its lease at which an upload is refused for good.
+#: Microseconds from the end of an upload's lease until the upload is refused for good. Until then
+#: another process may resume it.
 LOST_US = 86_400 * 1_000_000
 
 _d, _v, _u = dataset.c, dataset_version.c, upload.c
@@ -27,8 +28,9 @@ def read_references(connection: Connection) -> References | None:
     frozen = select(budget_account.c.id).where(budget_account.c.frozen == 1).limit(1)
     if connection.execute(frozen).first() is not None:
         return None
-    # Uploads first: on PostgreSQL each statement sees the commits before it. An upload that ends
-    # now has its version in the next result. Read last, it could be missing from both results.
+    # Danger: uploads must be read before versions. On PostgreSQL each statement sees all earlier
+    # commits, so an upload that ends between the two has its version in the second result. In the
+    # other order both could lack it, and a sweep would delete its files.
     uploads = select(_u.id).where(_u.state == PREPARING)
     running = frozenset(connection.execute(uploads).scalars())
     versions = select(_v.folder).where(_v.folder.is_not(None), _v.removed_us.is_(None))

@@ -41,14 +41,14 @@ WITHDRAWN = {"title": "the records were withdrawn while they were being prepared
 INTERRUPTED = {"title": "the preparation was interrupted; send the records again"}
 
 _u, _d, _v, _q = upload.c, dataset.c, dataset_version.c, query.c
-#: The versions that running queries name. The state is a literal, so that the index of running
-#: queries is used and no ended query is read.
+#: The versions that running queries read. The state is a literal in the SQL text, so that the index
+#: of running queries is used and ended queries are skipped.
 _NAMED = select(_q.dataset_id, _q.dataset_version).where(
     _q.state == literal_column(str(int(QueryState.RUNNING)))
 )
-#: True for a version that a running query names.
+#: True for a version that a running query reads, so that its records must stay.
 IS_IN_USE = tuple_(_v.dataset_id, _v.version).in_(_NAMED)
-_PREPARING = text("state = 0")  # as in the partial unique index: one running upload per dataset
+_PREPARING = text("state = 0")  # of the partial unique index: one running upload per dataset
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,9 @@ from storage.files.shared import Shared
 Kernel = Callable[[Arrays, Any], PartResult]
 
 NAME = re.compile(r"[0-9a-f]{32}")
-#: Seconds after which a copy of an array is written again for a new job. A sweep removes it at
-#: twice this age (``storage.records.retention``), so a job can use it for at least this time.
+#: The age in seconds from which the shared copy of an array is written again for a new job. A sweep
+#: removes copies of twice this age (``storage.records.retention``). So a job can use a copy for at
+#: least this time.
 FRESH = 43_200.0
 
 
@@ -54,7 +55,7 @@ class Job:
 class _Plan:
     kernels: str
     kernel: Kernel
-    #: For each array its file below the root, and True if the service may write to the array.
+    #: For each array, its file below the shared root, and True if kernels may write to the array.
     names: dict[str, tuple[str, bool]]
     parts: Sequence[Any]
 
@@ -64,9 +65,10 @@ class Scratch:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
-        #: The shared copies of arrays in use by ``id(array)``, each with the time of its writing.
+        #: For each array in use, by ``id(array)``: the name of its shared copy, and when the copy
+        #: was written, in seconds since 1970.
         self._stored: dict[int, tuple[str, float]] = {}
-        # Reentrant: a finalizer may run in the thread that has the lock.
+        # Reentrant, because a finalizer may run in a thread that already holds the lock.
         self._lock = RLock()
 
     @contextmanager

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-#: The columns that a digest covers, by table.
+#: For each table, the columns that the digest of its adopted rows covers.
 COLUMNS: dict[str, tuple[str, ...]] = {
     "settlement": ("query_id", "attempt", "answer_hash", "at_us", "digest"),
     "audit": ("id", "at_us", "actor_id", "action", "subject", "detail"),
@@ -31,7 +31,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "dataset_version": ("dataset_id", "version", "published_us", "removed_us", "folder"),
 }
-#: The columns that order the rows of a table.
+#: For each table, the columns that fix the order in which its rows are hashed.
 KEYS: dict[str, tuple[str, ...]] = {
     "settlement": ("query_id",),
     "audit": ("id",),

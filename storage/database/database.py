@@ -37,7 +37,7 @@ from storage.errors import Busy, CommitUnknown, UnusableDatabase
 T = TypeVar("T")
 
 ATTEMPTS = 5
-#: How long ``Database.close`` waits for a transaction of another thread.
+#: The most seconds that ``Database.close`` waits for a transaction of another thread.
 CLOSING_SECONDS = 5.0
 _TRANSACTION = "privypurse.transaction"
 
@@ -86,13 +86,14 @@ class Transaction:
     def rollback(self, cause: BaseException | None = None) -> None:
         lost = False
         try:
-            # The pool does not see errors of the driver's own connection, so they are reported.
+            # Some statements run on the driver's own connection, and SQLAlchemy does not see their
+            # errors. A lost connection is reported here, or the pool would lend it again.
             if isinstance(cause, Exception) and self._is_lost(cause):
                 self.connection.invalidate(cause)
                 lost = True
             self._inner.rollback()
         except DBAPIError:
-            lost = True  # closing the connection undoes the transaction
+            lost = True  # the broken connection is closed, which undoes the transaction
         finally:
             self._end(self.connection, lost)
 
@@ -117,13 +118,12 @@ class Database:
         self.engine = engine
         self.url = engine.url.render_as_string(hide_password=True)
         #: True for SQLite: ``look_up`` takes microseconds and never blocks, so it needs no thread.
-        #: SQLite reads the memory of this process, and a reader of its write-ahead log waits for
-        #: no lock.
+        #: SQLite runs inside this process, and with a write-ahead log its readers wait for no lock.
         self.embedded = engine.dialect.name == "sqlite"
         self._driver_error: type[Exception] = engine.dialect.loaded_dbapi.Error
         self._closing: list[Callable[[], None]] = []
-        #: Connections to PostgreSQL that write. The last one used is the first one taken, because
-        #: each of them has a stream of the journal, and few streams are easier to verify.
+        #: Connections to PostgreSQL that write. Each has its own stream of the journal. The most
+        #: recently used one is reused first, so that streams stay few and verification quick.
         self._write_pool = engine.pool.recreate()
         #: Idle connections to SQLite for look-ups.
         self._readers: list[PoolProxiedConnection] = []
@@ -132,7 +132,8 @@ class Database:
         self._write_lock = threading.Lock()
         #: The connection that writes to SQLite, guarded by ``_write_lock``.
         self._writer: Connection | None = None
-        #: Whether this connection waits for locks of other processes; None until this is set.
+        #: True if ``_writer`` waits for locks of other processes, False if it fails immediately,
+        #: None before either was chosen.
         self._patient: bool | None = None
 
     @classmethod
@@ -200,7 +201,7 @@ class Database:
     def _lend_reader(self) -> PoolProxiedConnection:
         if not self.embedded:
             lent = self.engine.raw_connection()
-            # Saves the BEGIN and ROLLBACK around the one statement.
+            # Autocommit saves the BEGIN and ROLLBACK around a single statement.
             lent.driver_connection.autocommit = True  # type: ignore[union-attr]
             return lent
         try:

@@ -18,14 +18,16 @@ REFUSED = {"40001", "40P01", "55P03"}
 #: connections, a server that starts, stops or has crashed, and a session that was ended.
 AGAIN = REFUSED | {"53300", "57P03", "57P01", "57P02"}
 TIMED_OUT = "57014"  # the statement took too long and is not run again
-#: A full or failing disk, no memory, no descriptor; on PostgreSQL the class of these codes.
+#: Codes of a machine whose disk is full or fails, or that has no memory or file descriptor left.
+#: Those of PostgreSQL are prefixes of SQLSTATE codes.
 NO_ROOM_SQLITE = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM}
 )
 NO_ROOM_POSTGRESQL = ("531", "532", "58")
 #: Codes that show a bug or an attack: a CHECK or the trigger of an append-only table has fired.
 ALARMS = {"23514", "P0001"}
-#: A duplicate. It is an alarm in the journal alone: a second ending, or a second fact in one place.
+#: PostgreSQL's code of a violated unique constraint. Only in the journal is it an alarm: a query
+#: has two endings, or a stream has two facts with one number.
 DUPLICATE = "23505"
 
 
@@ -62,7 +64,8 @@ def is_transient(error: BaseException) -> bool:
     if getattr(error, "connection_invalidated", False):
         return True
     state = getattr(cause, "sqlstate", None)
-    # An error without a state means that the server was not reached or closed the connection.
+    # An error without an SQLSTATE code means that the server was not reached or closed the
+    # connection.
     return state in AGAIN or (state is None and type(cause).__name__ == "OperationalError")
 
 

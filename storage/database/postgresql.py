@@ -6,7 +6,8 @@ from sqlalchemy import URL, Engine, create_engine, event
 
 from storage.errors import UnusableDatabase
 
-#: Milliseconds. The limit for locks exceeds the duration of any transaction of the service.
+#: Time limits of a session in milliseconds. The limit for locks is longer than any transaction of
+#: the service takes.
 TIMEOUTS = {
     "statement_timeout": 15_000,
     "lock_timeout": 5_000,
@@ -24,7 +25,8 @@ def postgresql_engine(url: URL) -> Engine:
         pool_use_lifo=True,
         hide_parameters=True,
     )
-    # Runs first, because SQLAlchemy's query for the version fails if the server sends bytes.
+    # The encoding is checked before SQLAlchemy reads the server's version. A database in SQL_ASCII
+    # sends bytes and no text, and SQLAlchemy fails on them without a clear message.
     event.listen(engine, "connect", _check_encoding, insert=True)
     event.listen(engine, "connect", _prepare)
     return engine

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 
 from storage.errors import UnusableDatabase
 
-#: The rights of the service on each table. It has no rights on any other table.
+#: The rights of the service's role on each table. It has no rights on any other table.
 GRANTS = {
     "entry": "SELECT, INSERT",
     "journal": "SELECT, INSERT",

@@ -28,7 +28,8 @@ def snapshot(database: Database) -> Iterator[Connection]:
         with _snapshot(database) as connection:
             yield connection
     except Exception as error:
-        # Errors of the driver are among them, because ``streamed`` reads by its cursors.
+        # These may be errors that SQLAlchemy has not wrapped, because ``streamed`` uses the
+        # driver's own cursors.
         if is_unavailable(error):
             raise Busy("the database cannot answer now") from error
         raise
@@ -62,7 +63,8 @@ def streamed(connection: Connection, statement: Select[Any]) -> Iterator[tuple[A
     """
     dialect, driver = connection.dialect, driver_of(connection)
     sql = str(statement.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
-    # A cursor with a name stays in the server, which sends only the rows of one fetch.
+    # On PostgreSQL a cursor with a name stays in the server, which sends only the rows of one
+    # fetch. Without a name it would send all rows, which may not fit the memory.
     cursor = driver.cursor(token_hex(8)) if dialect.name == "postgresql" else driver.cursor()
     with closing(cursor):
         cursor.execute(sql)

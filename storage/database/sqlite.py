@@ -13,11 +13,13 @@ from sqlalchemy.pool import QueuePool
 from storage.database.statements import driver_of, executed
 from storage.errors import UnusableDatabase
 
-#: How long a write waits for locks of other processes. Threads of one process wait on a lock.
+#: Seconds for which a write waits for the locks of other processes. Threads of this process wait
+#: for each other on a lock in memory.
 BUSY_SECONDS = 5.0
-#: Prepared statements of a connection. An INSERT has another text for every number of rows.
+#: The number of prepared statements that a connection caches. They are many, because an INSERT has
+#: a different text for every number of rows.
 STATEMENTS = 1024
-OLDEST = (3, 37, 0)  # STRICT tables
+OLDEST = (3, 37, 0)  # the first version with STRICT tables
 
 REQUIRED = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
@@ -65,7 +67,8 @@ def clock_us() -> int:
 
 
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
-    # Transactions are begun by _begin: the driver's own rules would start them too late.
+    # None turns off the driver's own handling of transactions, which begins them only before the
+    # first write. ``_begin`` begins them instead.
     connection.isolation_level = None
     connection.create_function("now_us", 0, clock_us)
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):

@@ -28,9 +28,9 @@ from sqlalchemy import (
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Arguments = Callable[[dict[str, Any]], Any]
-#: The prefix of the parameters that ``Each`` makes for its columns.
+#: The prefix of the names of the parameters that ``Each`` makes for its columns.
 PREFIX = "each_"
-#: SQLite takes 32,766 values in one statement.
+#: The most rows that one INSERT writes. SQLite accepts at most 32,766 values per statement.
 ROWS_AT_ONCE = 500
 
 
@@ -53,7 +53,8 @@ class Hot:
         if cached is None:
             compiled = self._for(dialect).compile(dialect=dialect)  # type: ignore[attr-defined]
             assert isinstance(compiled, SQLCompiler)
-            # The compiler also makes parameters of numbers that are written in the statement.
+            # SQLAlchemy turns constants of a statement into parameters too. Their values are
+            # remembered here and sent with each execution.
             constants = {
                 name: value for name, value in compiled.params.items() if value is not None
             }
@@ -85,7 +86,8 @@ class Each(Hot):
     def __init__(
         self, columns: Sequence[ColumnClause[Any]], statement: Callable[[Any], Executable]
     ) -> None:
-        # The prefix is needed because an UPDATE has parameters with the names of its columns.
+        # Without the prefix a name could collide: an UPDATE makes a parameter with the name of each
+        # column that it sets.
         parameters = {c.name: bindparam(PREFIX + c.name, type_=c.type) for c in columns}
         super().__init__(statement(SimpleNamespace(**parameters)))
         self._columns, self._state = columns, statement
@@ -142,7 +144,8 @@ class InsertEach:
         """
         if not many:
             return int
-        # Sorted, because one text serves rows whose columns may come in any order.
+        # Sorted, because the SQL text is cached, and later rows may have their columns in another
+        # order.
         names, dialect = sorted(many[0]), connection.dialect
         sql = self._texts.get(dialect.name)
         if sql is None:

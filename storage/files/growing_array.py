@@ -31,8 +31,8 @@ class GrowingArray:
     def extend(self, length: int) -> NDArray[Any]:
         """Append ``length`` zeros. Returns the whole array."""
         if length:
-            # Danger: a write to a mapping of missing blocks kills the process if the disk is full.
-            # So the blocks are allocated first, which raises OSError then.
+            # Danger: on a full disk, a write to mapped blocks that are not allocated yet kills the
+            # process. So the blocks are allocated first, which raises OSError instead.
             size = self._dtype.itemsize
             self._file.flush()
             os.posix_fallocate(self._file.fileno(), self._length * size, length * size)

@@ -148,7 +148,7 @@ class TextLabels(_Labels[str]):
             len(self), pa.py_buffer(self._offsets), pa.py_buffer(self._text)
         )
         indices = pc.index_in(names.cast(pa.large_string()), value_set=labels)
-        # A null among ``names`` has the code −1 as well, because no label is null.
+        # Names that are missing get the code −1, as unknown names do, because no label is missing.
         codes: NDArray[np.int32] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 

@@ -8,14 +8,15 @@ from pathlib import Path
 
 from storage.errors import OutOfRoom
 
-#: The errors of a machine that has run out of something, or whose disk fails.
+#: The error numbers of a machine that has no disk space, memory or file descriptor left, or whose
+#: disk fails.
 NO_ROOM = frozenset(
     {
         *(errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE),
         *(errno.ENOMEM, errno.EIO, errno.EROFS),
     }
 )
-#: A disk with fewer free bytes is full: the ledger must be able to go on writing.
+#: A disk with fewer free bytes counts as full for records, so that the ledger can go on writing.
 LEAST_FREE = 16 * 2**20
 
 

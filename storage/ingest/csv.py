@@ -15,7 +15,8 @@ from storage.ingest.batches import Batch, Numbering
 from storage.ingest.lines import Lines, line_blocks
 from storage.ingest.refusals import MOST, refuse, refuse_any
 
-#: A block whose cells are all integers has no other bytes than these.
+#: The bytes of integer cells, separators and quotes. A block with any other byte has a cell that is
+#: no integer, so no attempt to parse integers is made.
 INTEGER_BYTES = b'0123456789-,"\r\n'
 
 
@@ -63,7 +64,7 @@ def check_columns(columns: Sequence[str], names: Sequence[str], unit: str = "lin
         elif name in seen:
             faults.append(f"column {name} stands there twice")
         seen.add(name)
-        if len(faults) == MOST:  # a line may hold a million commas
+        if len(faults) == MOST:  # bounds the work: a header may name a million columns
             break
     else:
         faults += [f"column {name} is missing" for name in names if name not in seen]
@@ -107,7 +108,8 @@ def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
         read_options=ReadOptions(
             use_threads=False, column_names=names, block_size=len(lines.content) + 1
         ),
-        # Blank lines and lines with a wrong number of cells are skipped; the count detects both.
+        # pyarrow skips blank lines and lines with a wrong number of cells. The comparison of the
+        # numbers of rows and lines below detects both.
         parse_options=ParseOptions(invalid_row_handler=lambda _: "skip"),
         convert_options=ConvertOptions(
             column_types=dict.fromkeys(names, type), null_values=[], strings_can_be_null=False

@@ -19,10 +19,10 @@ from storage.ingest.refusals import MOST, refuse, refuse_any
 
 ENDS = ("source", "target")
 UNKNOWN_NODE = "unknown_node", "not a node of this dataset"
-#: Edges that are searched together for the first node whose degree passes the bound.
+#: The number of edges in one piece of the search for edges that raise a degree above its bound.
 PIECE = 2**14
-#: Edges are sorted window by window. An entry of a window takes 4 bytes, and a window may take a
-#: quarter of the memory, so there are 16 bytes of memory per entry.
+#: Edges are sorted in windows of at most one entry per 16 bytes of the memory limit. An entry takes
+#: 4 bytes, so a window takes at most a quarter of the memory.
 WINDOW_SHARE = 16
 
 
@@ -106,7 +106,8 @@ class EdgeCollector:
         if not pa.types.is_dictionary(column.type):
             return self._nodes.codes(column)
         codes = np.append(self._nodes.codes(column.dictionary), np.int32(-1))
-        # The code −1 is appended, and every cell without a value refers to it.
+        # The code −1 of an unknown node is appended, and the index of every missing cell refers to
+        # it.
         unset = len(codes) - 1
         places = column.indices.fill_null(unset).to_numpy(zero_copy_only=False)
         coded: NDArray[np.int32] = codes[places]
@@ -139,7 +140,7 @@ def _reached(ends: NDArray[np.int32], before: NDArray[Any]) -> NDArray[np.int64]
     """
     order = np.argsort(ends, kind="stable")
     grouped = ends[order]
-    starts = np.searchsorted(grouped, grouped)  # the begin of each node's group
+    starts = np.searchsorted(grouped, grouped)  # where the group of each node begins
     degrees = np.empty(len(ends), np.int64)
     degrees[order] = before[grouped] + np.arange(len(ends)) - starts + 1
     return degrees

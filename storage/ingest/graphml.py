@@ -50,7 +50,7 @@ class _Walk:
         self.edge_lines: list[int] = []
         self._open: list[str] = []
         self._graphs = 0
-        # This encoding overrules the one that the document declares.
+        # expat decodes the document as UTF-8, whatever encoding the document declares.
         self._parser = expat.ParserCreate("utf-8", namespace_separator=" ")
         self._parser.XmlDeclHandler = self._declaration
         self._parser.StartDoctypeDeclHandler = self._doctype
@@ -65,7 +65,8 @@ class _Walk:
             refuse(WHOLE, "graphml", NOT_GRAPHML)
 
     def _declaration(self, _version: str, encoding: str | None, _standalone: int) -> None:
-        # NetworkX decodes as the document declares. Both parsers must read the same characters.
+        # Danger: NetworkX decodes by the declared encoding, and expat always as UTF-8. Under
+        # another declaration the two would read different characters, so the document is refused.
         if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii", "ascii"):
             refuse(WHOLE, "encoding", "the document is not UTF-8")
 

@@ -87,7 +87,8 @@ def _check_lengths(ends: np.ndarray[tuple[int], np.dtype[np.int64]], size: int, 
 
 
 def _lines(content: bytes, first: int, count: int) -> Lines:
-    # The CSV parser would end a line at a lone carriage return, which is not counted as one here.
+    # The CSV parser ends a line at a lone carriage return, and this module does not. Their line
+    # numbers would differ, so such a text is refused.
     if content.count(b"\r") != content.count(b"\r\n"):
         for line, text in enumerate(content.split(b"\n"), first):
             if b"\r" in text[:-1]:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MadeUpFormat = Literal["csv", "parquet"]
-#: One number in this many is missing, where the description names a text for missing cells.
+#: On average one cell in this many is missing, in columns that may have missing cells.
 MISSING_EVERY = 20
-#: Rows of each person on average, where rows are those of persons.
+#: The average number of rows per person, in a table whose rows belong to persons.
 ROWS_EACH = 3
-#: The most digits after the point.
+#: The most digits after the decimal point of a made-up number.
 MOST_DIGITS = 300
 
 
@@ -81,7 +81,7 @@ def _cells(
                 pa.array(random.integers(len(attribute.levels), size=rows))
             )
         case OpenAttribute():
-            # No value of the records is known: these are of none.
+            # The values of an open attribute are private, so these are invented.
             return pa.array([f"made up {n}" for n in random.integers(20, size=rows).tolist()])
         case DateAttribute():
             return _dates(attribute, rows, random)
@@ -110,7 +110,8 @@ def _dates(attribute: DateAttribute, rows: int, random: np.random.Generator) -> 
 def _numbers(attribute: NumericAttribute, rows: int, random: np.random.Generator) -> NDArray[Any]:
     """Numbers within bounds, of about three digits: ages between 0 and 120 are integers."""
     width = attribute.upper - attribute.lower
-    # A power of 10 beyond the doubles would make every number none.
+    # Rounding multiplies by a power of 10. One above the largest double would make every number
+    # NaN.
     digits = min(2 - floor(log10(width)), MOST_DIGITS) if width > 0 else 0
     numbers = np.round(random.uniform(attribute.lower, attribute.upper, rows), digits)
     inside = np.clip(numbers, attribute.lower, attribute.upper)
@@ -121,7 +122,8 @@ def _edges(domain: GraphDomain, rows: int, random: np.random.Generator) -> list[
     """Different random edges that keep every degree within its bound."""
     edges: dict[tuple[int, int], None] = {}
     degrees: dict[int, int] = {}
-    # Pairs that do not fit are left out, so more pairs are drawn than edges are wanted.
+    # Pairs that are loops, repeat an edge or exceed the degree bound are dropped. So four times as
+    # many pairs are drawn as edges are needed.
     for one, other in random.integers(domain.nodes, size=(4 * rows, 2)).tolist():
         edge = (min(one, other), max(one, other))
         has_room = max(degrees.get(one, 0), degrees.get(other, 0)) < domain.max_degree

@@ -69,7 +69,8 @@ def _faults(batch: Batch, names: Any) -> Iterator[Refusal]:
 
 
 def _refuse_repeated(names: Any) -> None:
-    # Codes number names by first appearance, so a new name has a larger code than all before it.
+    # Codes number names by first appearance. So a name repeats an earlier one if its code is not
+    # larger than all codes before it.
     codes: NDArray[Any] = names.dictionary_encode().indices.to_numpy()
     before = np.maximum.accumulate(codes)[:-1]
     repeated = np.flatnonzero(codes[1:] <= before)[:MOST] + 2

@@ -46,7 +46,8 @@ class OpenColumn:
         self, column: NDArray[Any], scratch: Path | None
     ) -> tuple[NDArray[np.int32], OpenValues]:
         """The column with codes in the order of the values' bytes, and the values."""
-        # There is always a value, so that searches need no case of their own.
+        # A column without rows gets the empty text as its value, because searches need at least
+        # one.
         numbered = self._codes or {"": 0}
         texts = sorted((text.encode(), code) for text, code in numbered.items())
         rank = np.empty(len(texts), np.int32)

@@ -25,9 +25,9 @@ from storage.files.growing_array import GrowingArray
 from storage.ingest.batches import Batch
 from storage.ingest.refusals import WHOLE, Refusal, refuse
 
-#: Bytes of memory for each row of an upload while the kept ones are chosen.
+#: Bytes of memory that each uploaded row takes while the rows to be kept are chosen.
 ROW_BYTES = 64
-#: Rows whose contents are in memory as bytes at the same time.
+#: The number of rows that are hashed together, whose contents are in memory as bytes meanwhile.
 BLOCK = 1 << 14
 _DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64)])
 
@@ -76,7 +76,8 @@ class PersonCollector:
         if not pa.types.is_dictionary(column.type):
             column = column.cast(pa.string()).dictionary_encode()
         texts = column.dictionary.to_pylist()
-        # Rows without an id refer to one more text, which is empty.
+        # An empty text is appended to the ids, and the code of every row without an id refers to
+        # it.
         codes = column.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
         missing = np.array([not text for text in (*texts, "")])[codes]
         yield from batch.numbering.refusals(
@@ -123,7 +124,7 @@ class PersonCollector:
         ranks = np.concatenate([np.zeros(0, np.uint64), *self._ranks(rows, ids, contents)])
         # The sort is stable, so equal rows stay in the order of the file.
         order = np.lexsort((ranks, persons))
-        # Sorted, the rows of a person fill the same places as before.
+        # The sort moves rows only within their own person, so ``persons`` needs no reordering.
         occurrences = _places_among_equal(persons, ranks[order])
         order = order[np.lexsort((ranks[order], occurrences, persons))]
         is_chosen = np.zeros(len(rows), np.bool_)

@@ -96,7 +96,8 @@ class RowCollector:
             {name: column.array() for name, column in columns.items()}
             for columns in (self._codes, self._values, self._days)
         )
-        # No table has both persons and open values, whose codes follow from all rows together.
+        # No table has both persons and open attributes. The codes of open values depend on all
+        # rows, and which rows of a person are kept must depend on no other's.
         open_values = {}
         for name, column in self._open.items():
             codes[name], open_values[name] = column.sorted(codes[name], self._scratch)
@@ -126,13 +127,13 @@ class RowCollector:
         if self._domain.rows is not None:
             return self._domain.rows
         # Without a bound in the description, the first upload fixes the number of rows permanently.
-        # It must not fix it at 0.
+        # An empty upload would fix it at 0, so at least one row is required.
         return max(self._domain.min_rows, 1 if self._domain.max_rows is None else 0)
 
     def _check_most(self, batch: Batch) -> None:
         described = self._domain.max_rows if self._domain.rows is None else self._domain.rows
         rows = self._rows + batch.rows
-        # Of persons only kept rows count, which are known at the end.
+        # In a table with persons only kept rows count, and they are chosen after the last batch.
         if self._persons is None and described is not None and rows > described:
             reason = "rows", f"more rows than the {described} described"
             refuse(*batch.numbering.refusal(described - self._rows, *reason))

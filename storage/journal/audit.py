@@ -21,7 +21,7 @@ from storage.journal.facts import FIRST_CHANGE, FIRST_UNTOLD
 OPERATOR_NAME = "(operator)"
 #: Actions of old lines that no page shows: their moment reveals how long records took to prepare.
 UNTOLD = ("records.publish",)
-#: A cursor skips at most so many lines of one moment.
+#: The most lines with one timestamp that a cursor may skip, so that no cursor costs much work.
 MOST_SKIPPED = 10_000
 
 
@@ -53,7 +53,8 @@ def _lines(at_us: int | None, rows: int) -> Select[Any]:
     facts, old = _FACTS, _OLD
     if at_us is not None:
         facts, old = facts.where(_j.at_us <= at_us), old.where(_a.at_us <= at_us)
-    # Each table alone is read by its index, and only as far as its lines may be on the page.
+    # Each table is sorted and limited before the union. So its index is used, and no line that
+    # cannot be on the page is read.
     newest = (
         facts.order_by(_j.at_us.desc(), _j.stream.desc(), _j.seq.desc()).limit(rows).subquery(),
         old.order_by(_a.at_us.desc(), _a.id.desc()).limit(rows).subquery(),

@@ -34,19 +34,20 @@ class FactKind(IntEnum):
     FREEZE = 37
     SETTINGS = 38
     HEADS = 39
-    # No page shows the following. They are rows that existed before the journal, the first key of
-    # a user, and versions, because the moment at which one is ready reveals how long its records
-    # took to prepare.
+    # No page shows facts of the following kinds: rows that existed before the journal, the first
+    # key of a user, and versions. Danger: the moment at which a version is ready reveals how long
+    # its records took to prepare.
     UNTOLD_USER = 96
     UNTOLD_KEY = 97
     UNTOLD_DATASET = 98
     UNTOLD_VERSION = 99
-    #: The first start that published heads: from then on a missing file of heads is a loss.
+    #: A start from which on the service publishes heads of accounts. If their file is missing
+    #: later, it was lost.
     UNTOLD_HEADS = 103
 
 
-#: The first kind of a change, and the first that no page shows. They are literals of SQL, so that
-#: the partial index ``journal_changes`` is used.
+#: The smallest number of a kind that states a change, and the smallest that no page shows. They are
+#: literals in the SQL text, so that the partial index ``journal_changes`` is used.
 FIRST_CHANGE: ColumnElement[int] = literal_column("32")
 FIRST_UNTOLD: ColumnElement[int] = literal_column("64")
 
@@ -86,8 +87,8 @@ def opened(stream: int, tips: Sequence[tuple[int, int, bytes]], lost: Any, at_us
     return Fact(FactKind.OPENED, number_subject(stream), 0, canonical(values), at_us)
 
 
-# The next four are written for every query. Their texts are put together by hand, which takes a
-# tenth of the time of a JSON encoder, and are equal to ``canonical`` of the same values.
+# The next four functions make the facts of queries, of which there are many. They put the JSON text
+# together by hand, in a tenth of an encoder's time. It must equal ``canonical`` of the same values.
 
 
 def accepted(query: Mapping[str, Any], amounts: Sequence[int], request: bytes) -> Fact:

@@ -25,7 +25,8 @@ from storage.journal.layouts import EMPTY_HEAD, fact_digest, next_head
 
 _s, _j = journal_stream.c, journal.c
 
-#: Advances a stream by one batch. It hits no row if the stream is not where this process left it.
+#: Advances a stream by one batch. It updates no row if the stream's number of facts or its head
+#: differs from what this process last wrote.
 ADVANCE = Each(
     (_s.id, _s.seq, _s.head, column("last", Big), column("next_head", Bytes)),
     lambda each: (
@@ -36,8 +37,8 @@ ADVANCE = Each(
     ),
 )
 FACTS = InsertEach(journal)
-#: The text of the first fact of a row of ``journal_stream``; NULL before it is written.
-#: A subquery, because SQLite would read the whole journal for a join.
+#: The text of the first fact of a stream; NULL before it is written. This is a subquery, because
+#: SQLite would read the whole journal for a join.
 FIRST_FACT = (
     select(_j.fact)
     .where(_j.stream == _s.id, _j.seq == 1)
@@ -46,7 +47,8 @@ FIRST_FACT = (
     .label("first")
 )
 
-#: The keys of ``Connection.info``, which lives as long as the connection to the database.
+#: Keys of ``Connection.info``: the stream of the connection, and a stream that it lost and is to
+#: name. The dictionary lives as long as the connection to the database.
 STREAM, LOST = "privypurse.stream", "privypurse.lost"
 
 
@@ -110,7 +112,8 @@ def write(connection: Connection) -> Callable[[], None]:
 
     def check() -> None:
         if len(advanced()) != 1:
-            # The next transaction opens another stream, which names the one that was lost.
+            # The next transaction of this connection opens a new stream. Its first fact names the
+            # lost stream, with its last known length and head, as evidence.
             connection.info[LOST] = [seen.stream, seen.seq, seen.head]
             connection.info.pop(STREAM, None)
             raise StreamAlarm("a stream of the journal is not where this process left it")

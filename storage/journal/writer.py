@@ -25,7 +25,7 @@ from storage.errors import Busy, CommitUnknown, LedgerAlarm, StreamAlarm
 
 T = TypeVar("T")
 
-#: The most members of a batch on the event loop, which they block for some milliseconds.
+#: The most members of a batch that runs on the event loop and blocks it for some milliseconds.
 MOST_INLINE = 64
 #: The most members of a batch in a thread; this bounds the time for which it holds its locks.
 MOST = 512

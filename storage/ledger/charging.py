@@ -37,7 +37,8 @@ from storage.ledger.accounts import (
 from storage.ledger.entries import CHARGE, ENTRIES, Linking, charge_of
 from storage.ledger.requests import QueryState, Reservation, Reserve
 
-#: Writes in a pipeline; returns the function that checks the results after it.
+#: A function that sends its writes inside a ``pipelined`` block. It returns a second function,
+#: which checks the results of the writes after the block.
 Write = Callable[[], Callable[[], None]]
 
 _a, _d, _q = budget_account.c, dataset.c, query.c
@@ -54,7 +55,8 @@ ACCOUNTS = Each(
         .with_for_update(key_share=True, of=budget_account)
     ),
 )
-#: Read while the cap's row is locked. Publishing or withdrawing a version locks that row first.
+#: Danger: read this only while the account of the dataset's cap is locked. Publishing or
+#: withdrawing a version locks that account first, so the version cannot change before the commit.
 VERSIONS = Each(
     (_d.id,),
     lambda each: select(_d.id, _d.version, now_us().label("now")).where(_d.id == each.id),
@@ -89,12 +91,15 @@ class _Batch:
     """The reserves of one transaction, and the rows that they share."""
 
     accounts: dict[AccountKey, _Charging]
-    #: By dataset id: a row of the id, the current version, and the moment of the charge.
+    #: For each dataset id: a row of the id, the current version, and the moment of the charge in
+    #: microseconds.
     versions: dict[int, Any]
-    #: The analyst id and idempotency key of each query that exists.
+    #: The analyst id and idempotency key of each query that exists, because a second request under
+    #: the same key is not charged.
     keys: set[tuple[int, str]]
     lease_us: int
-    #: 32 random bytes for each request, drawn at once.
+    #: 32 random bytes per request, joined. They salt the digests of private values in the journal,
+    #: so that nobody can confirm a guess of such a value.
     salts: bytes
     queries: list[dict[str, Any]] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)

@@ -44,7 +44,8 @@ __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
 
 T = TypeVar("T")
 
-#: A lease not renewed for this long has expired, and a retry under the key runs the query again.
+#: Microseconds without renewal after which the lease of a query has expired. Then a retry under its
+#: idempotency key runs the query again.
 LEASE_US = 600 * 1_000_000
 
 _a = budget_account.c
@@ -218,11 +219,13 @@ class Ledger:
         of ``replay``; nothing is charged or stored then. After CommitUnknown a charge may exist.
         """
         if not self._may_charge():
-            # A takeover is refused too: a ledger that went back may have forgotten the answer.
+            # Danger: a ledger that lost its latest entries may also have lost the answer of a
+            # query. To run such a query again would release a second answer, so takeovers are
+            # refused too.
             raise AccountFrozen("this process finds no published heads of the ledger")
         outcome: Reservation | Replay | None = await self._writer.run(request)
         if outcome is None:
-            # A query with this idempotency key exists.
+            # None means that a query with this idempotency key exists.
             key = (request.analyst_id, request.stored_key, request.body_hash, request.equals)
             outcome = await asyncio.to_thread(self.replay, *key)
         if outcome is not None:

@@ -19,8 +19,8 @@ from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Res
 
 _q, _a, _e = query.c, budget_account.c, entry.c
 
-#: The ending of a query, of which there is at most one. Its kind is a literal, so that the unique
-#: index of endings is used.
+#: The text of the fact that ended a query, of which there is at most one. The kind is a literal in
+#: the SQL text, so that the partial unique index of endings is used.
 _ENDING = (
     select(journal.c.fact)
     .where(
@@ -30,7 +30,8 @@ _ENDING = (
     .correlate(query)
     .scalar_subquery()
 )
-#: The same before schema 0008.
+#: The attempt of the settlement of a query. Before schema 0008 this row, and not a fact, recorded
+#: that a query had ended.
 _SETTLEMENT = (
     select(settlement.c.attempt)
     .where(settlement.c.query_id == _q.id)
@@ -139,7 +140,7 @@ def take_over(connection: Connection, request: Reserve, lease_us: int) -> Reserv
         return stored
     id, now = row.query_id, row.now
     if request.version not in (None, row.dataset_version):
-        raise StillRunning(id)  # the caller does not hold the records of this query
+        raise StillRunning(id)  # the caller has opened another version of the records
     seen = {"query": id, "seen": row.attempt, "now": now, "until": now + lease_us}
     attempt = connection.execute(_TAKE_OVER, seen).scalar_one_or_none()
     if attempt is None:

@@ -7,7 +7,8 @@ from uuid import UUID
 
 from accounting.privacy_loss import LARGEST, PrivacyLoss
 
-#: Whether a stored request (its form and its bytes) is the same as a new one.
+#: A function that returns True if a stored request is the same as a new one. Its arguments are the
+#: stored request's format number and its bytes.
 Equals = Callable[[int, bytes], bool]
 
 
@@ -56,7 +57,8 @@ class Reserve:
     @property
     def stored_key(self) -> str:
         """The idempotency key, or a unique text in its place if the request has none."""
-        # The key of a client is ASCII, so it never equals this text, which begins with a dot.
+        # A client's key is ASCII. So it never equals this text, whose first character, a middle
+        # dot, is not.
         return self.key if self.key is not None else f"·{self.query_id.hex}"
 
 

@@ -28,7 +28,8 @@ from storage.ledger.requests import QueryState, Reservation, Settle
 _q, _a, _e = query.c, budget_account.c, entry.c
 _RUNS = _q.state == int(QueryState.RUNNING)
 
-#: ``number`` is the position of the reply in the batch; it identifies the replies stored.
+#: Stores each reply whose attempt still holds the query. A returned row is a stored reply:
+#: ``number`` is its position in the batch.
 SETTLE = Each(
     (
         *(_q.id, _q.attempt, _q.answer, _q.answer_hash, _q.answer_status, _q.release_us),
@@ -124,7 +125,8 @@ def release(connection: Connection, query_id: UUID) -> bool:
     Danger: this is safe only before the records are opened. Only the holder of attempt 1 can be
     sure of that, so no other may call this.
     """
-    # The row and its entries have the same moment, because verification compares them.
+    # The query and the entries that give its charge back must have the same timestamp, because
+    # verification compares them.
     now = read_now(connection)
     row = connection.execute(_RELEASE, {"query": query_id, "now": now}).one_or_none()
     if row is None:
@@ -134,7 +136,7 @@ def release(connection: Connection, query_id: UUID) -> bool:
         raise LedgerAlarm("a running query was never charged")
     subject = release_subject(query_id.bytes, row.dataset_version, row.lease_until)
     for account_id, *charged in accounts:
-        # The stored amounts are given back, and never what the query would be charged today.
+        # Gives back the amounts that were charged. A price computed today could differ from them.
         amounts = tuple(-(amount or 0) for amount in charged)
         release = Cause(EntryKind.RELEASE, row.analyst_id, now, amounts, query_id, subject)
         cause = release.counted(charged[2] is not None)

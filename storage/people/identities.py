@@ -29,7 +29,8 @@ _IDENTITY = (
     .where(_i.issuer == bindparam("issuer"), _i.subject == bindparam("subject"))
 )
 _FIND = Hot(_IDENTITY)
-#: Hexadecimal digits of the digest in a name. The longer name is for a collision of the shorter.
+#: How many hexadecimal digits of a digest are in the name of a user. The longer name is used only
+#: if the shorter one is taken.
 DIGITS = (16, 64)
 
 

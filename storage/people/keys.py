@@ -21,7 +21,8 @@ from storage.errors import NotFound
 from storage.people.key_scopes import KeyScope, stored_datasets
 
 _KEY = re.compile(r"pp_([0-9a-f]{16})_([0-9a-f]{64})")
-#: Precision of the last use of a key.
+#: Microseconds from one stored use of a key to the next. Uses in between are not stored, which
+#: saves writes.
 LAST_USED_US = 60 * 1_000_000
 
 _k = api_key.c

@@ -73,8 +73,9 @@ def record_key(
 def key_state(row: Any) -> dict[str, Any]:
     """What the fact of a key's last change says; ``row`` is of the table ``api_key``."""
     state = {name: getattr(row, name) for name in COLUMNS["api_key"]}
-    # The facts of keys without restrictions are those of schema 0008.
+    # Facts of keys without restrictions have the fields of schema 0008, which had no restrictions.
     if row.limited or row.until_us is not None or row.datasets is not None:
         state |= {name: getattr(row, name) for name in ("limited", "until_us", "datasets")}
-    # The hash of 256 random bits: nobody can confirm a guess of the secret by it.
+    # This hash needs no salt: the secret has 256 random bits, so nobody can guess it and confirm
+    # the guess by the hash.
     return {**state, "secret_hash": bytes(row.secret_hash).hex()}

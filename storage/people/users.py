@@ -40,12 +40,13 @@ FIRST_ADMIN = "admin"
 
 _u, _k = users.c, api_key.c
 _USERS: Select[Any] = select(*_u, ROLES)
-#: The columns of a ``SignedIn``.
+#: The columns that ``SignedIn.of`` reads.
 SIGNED_IN = (
     *(*_u, ROLES, _k.id.label("key_id"), _k.last_used_us, now_us().label("now")),
     *(_k.limited, _k.datasets, _k.until_us),
 )
-#: The condition that a key opens anything: neither revoked nor past its end, its user not disabled.
+#: The condition under which a key is accepted: it is neither revoked nor past its end, and its user
+#: is not disabled.
 IS_VALID = and_(
     _k.revoked_us.is_(None), or_(_k.until_us.is_(None), _k.until_us > now_us()), _u.disabled == 0
 )
@@ -178,7 +179,8 @@ class Users:
         distinct = None if roles is None else frozenset(roles)
 
         def work(connection: Connection) -> User:
-            # Two admins may disable each other concurrently: the lock makes one wait.
+            # Without the lock, the last two admins could disable each other concurrently, and no
+            # admin would remain.
             lock_for_transaction(connection, USERS_LOCK)
             user_id = _user(connection, name).id
             detail: dict[str, Any] = {}
@@ -192,7 +194,7 @@ class Users:
                 connection.execute(statement)
                 detail["disabled"] = disabled
             if disabled:
-                # A user who is enabled again must sign in again.
+                # Ends the sessions of a disabled user, who must sign in again once enabled.
                 keys = select(_k.id).where(_k.user_id == user_id)
                 connection.execute(delete(web_session).where(web_session.c.key_id.in_(keys)))
             if not has_enabled_admin(connection):

@@ -33,20 +33,21 @@ from storage.people.users import User
 _d = dataset.c
 _analyst = bindparam("analyst", type_=BigInteger)
 _own, _overall, _key_account = (budget_account.alias(name) for name in ("own", "overall", "keyed"))
-#: Table or alias, and key, of each account that a query is charged to, in lock order.
+#: For each account that a query is charged to, its table or alias and its key, in the order in
+#: which the accounts are locked.
 _CHARGED = (
     (_key_account, account_of_key(_analyst, bindparam("limited_key"))),
     *zip((_own, _overall, budget_account), charged_accounts(_d.id, _analyst), strict=True),
 )
 _BALANCES_FROM = len(FACTS) + len(replay.COLUMNS) + 1
-#: The rank and the place in a row of each of these accounts.
+#: For each of these accounts, its rank and the index of its first column in a row.
 _PLACES = tuple(
     (key.rank, _BALANCES_FROM + number * len(BALANCE)) for number, (_, key) in enumerate(_CHARGED)
 )
 _OWN_PLACE = dict(_PLACES)[AccountRank.ANALYST_ON_DATASET]
 
 _FROM = WITH_CAP.outerjoin(query, replay.HAS_KEY)
-for _table, _key in _CHARGED[:3]:  # the fourth is the cap
+for _table, _key in _CHARGED[:3]:  # the fourth account, the cap, is joined already
     _FROM = _FROM.outerjoin(_table, has_key(_table, _key))
 _LOOK_UP = Hot(
     select(
@@ -121,11 +122,13 @@ class QueryLookup:
         rows = self._database.look_up(
             _LOOK_UP, name=name, analyst=analyst.id, key=key, limited_key=scope.limited_key or ""
         )
-        if not rows or not scope.admits(rows[0].id):
+        if not rows:
             if key is not None:
-                # Datasets are never deleted, so this key can only belong to another request, or to
-                # one about a dataset that the caller's API key may not query.
+                # Datasets are never deleted, so this key can only belong to another request.
                 self._ledger.replay(analyst.id, key, body_hash, equals)
+            raise NotFound
+        if not scope.admits(rows[0].id):
+            # Not even the state of a query may tell this API key that the dataset exists.
             raise NotFound
         (row,) = rows
         if row.query_id is not None:
@@ -133,7 +136,7 @@ class QueryLookup:
             if outcome is not None:
                 return outcome
         balances = _balances(row)
-        # Access is checked before ``Datasets.facts`` opens node lists.
+        # Access is checked first, because ``Datasets.facts`` may open a long list of node names.
         has_account = row[_OWN_PLACE] is not None
         if not ("analyst" in analyst.roles and has_account) and not sees_ungranted(row, analyst):
             raise NotFound

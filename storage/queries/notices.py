@@ -60,8 +60,8 @@ def freezes(
     An analyst is concerned by their own accounts and by the caps of their datasets. Returns all if
     neither is given. ``datasets``: only those with these ids; None for all.
     """
-    # Hardly ever is any account frozen. The sums keep the database from an index of all accounts of
-    # an analyst or a dataset, where the one of frozen accounts is far shorter.
+    # Adding 0 keeps the database from using the indexes on analysts and datasets. Accounts are
+    # rarely frozen, so the index of frozen accounts is far shorter.
     analyst, of = _a.analyst_id + 0, _a.dataset_id + 0
     concerned = []
     if analyst_id is not None:

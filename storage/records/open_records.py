@@ -33,7 +33,7 @@ class _OpenVersion(NamedTuple):
     records: Records
     folder: Path
     manifest: bytes
-    #: The instant of the monotonic clock from which queries may read the version.
+    #: The instant of the monotonic clock, in seconds, from which queries may read the version.
     visible_from: float
 
 
@@ -107,7 +107,7 @@ class OpenRecords:
         """Close the versions whose files were removed, by this process or another."""
         with self._lock:
             entries = list(self._open.items())
-        # The disk is read outside the lock.
+        # The disk is read outside the lock, because queries must not wait for a slow disk.
         for key, entry in entries:
             if not (entry.folder / MANIFEST).exists():
                 self.forget(*key)

@@ -40,7 +40,8 @@ Progress = Callable[[float], None]
 """Called with the share of the work that is done, from 0 to 1; an exception stops the work."""
 
 GRAPH, TABLE, PREFIX = "graph", "table", "prefix"
-#: The array of the number of each row's person. Arrays of attributes have names with a colon.
+#: The name of the array that holds the number of each row's person. It differs from the names of
+#: attributes' arrays, which all have a colon.
 PERSONS = "persons"
 
 
@@ -67,7 +68,7 @@ def prepare_upload(
     """
     limits = limits or UploadLimits()
     if isinstance(dataset.domain, GraphDomain):
-        # A graph that does not fit without any edge is refused before it is read.
+        # A graph whose nodes alone exceed the memory limit is refused before its file is read.
         _parts_within(limits.memory_bytes, dataset.domain.nodes, 0, executor)
     try:
         coded = read_records(
@@ -78,7 +79,8 @@ def prepare_upload(
             limits=limits,
             persons=None if key is None else Truncation(dataset.records_per_person, key),
             scratch=folder.parent,
-            # The share of the file that was read is not known, so it is reported as 0.
+            # While the file is read, its share is unknown and is reported as 0. The calls are
+            # needed nevertheless, because an exception of ``progress`` stops the work.
             between=lambda: progress(0.0) if progress is not None else None,
         )
     finally:

@@ -168,7 +168,8 @@ class CachedStore(Shared):
         stored = self._store.names("")
         for path in self._cached():
             with suppress(FileNotFoundError):
-                # A file that was fetched after the listing must be in the store, so it stays.
+                # The listing may lack a file that was stored and fetched after it began, so such a
+                # file stays.
                 if path.stat().st_mtime < before and str(self.name_of(path)) not in stored:
                     self._drop(path)
 
@@ -263,7 +264,8 @@ class CachedStore(Shared):
     def _probe(self) -> None:
         while not self._closing.wait(ASK):
             with suppress(StoreFailed):
-                # A store that lacks the file ``OWNER`` has lost its content, so it has failed.
+                # A store that lacks the file ``OWNER`` has lost its content, so it counts as
+                # failed.
                 if self._store.holds(OWNER):
                     self._answered = time.monotonic()
 

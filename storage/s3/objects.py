@@ -110,7 +110,7 @@ def _failures(needs_bucket: bool = False) -> Iterator[None]:
             raise StoreFailed("the store of prepared records has no such bucket") from None
         raise
     except FileExistsError:
-        raise  # of ``put_new``
+        raise  # only ``put_new`` causes this error, and it ignores it
     except Exception as error:
         # Danger: errors of the library quote addresses and names. The class is enough.
         kind = type(error).__name__

@@ -57,7 +57,8 @@ class RemoteFiles(Files):
         super().sweep(references)
         oldest = time.time() - AGE
         stored = self._store.names("")
-        # References are read after the listing, so they name the files published meanwhile.
+        # Danger: rows must be read after the listing. Then they name every listed file that was
+        # published meanwhile, and the sweep keeps it.
         referred = references()
         failed: StoreFailed | None = None
         for name, written in stored.items():
@@ -78,7 +79,8 @@ class RemoteFiles(Files):
         if labels is None:
             yield None
             return
-        # No dataset has the number 0. The dataset of these names may not have a number yet.
+        # The names are written in the folder of dataset 0, which no dataset is. Their own dataset
+        # may have no number yet.
         staging = self.staging_folder(0)
         try:
             with room():
@@ -115,7 +117,7 @@ class RemoteFiles(Files):
             with self._folder("arrays", folder) as path:
                 yield path
         except DamagedFolder:
-            # The copies in the cache may be damaged: the next attempt fetches them again.
+            # The damage may be in the cached copies alone, so the next attempt fetches them again.
             self._store.drop_copies(f"arrays/{folder}")
             raise
 
@@ -141,7 +143,7 @@ class RemoteFiles(Files):
             for file in files_of(manifest.parent):
                 stack.enter_context(self._store.file(f"{top}/{folder}/{file}"))
             if is_without_digests(manifest.parent):
-                with suppress(FileNotFoundError):  # before ``adopt``
+                with suppress(FileNotFoundError):  # the file is absent until ``adopt`` writes it
                     stack.enter_context(self._store.file(f"{top}/{folder}/{DIGESTS}"))
             yield manifest.parent
 
@@ -153,9 +155,9 @@ class RemoteFiles(Files):
                 self._store.adopt(path, f"{top}/{folder}/{path.name}")
             yield folder
         except CommitUnknown:
-            raise  # a row may name the folder
+            raise  # the commit may have succeeded, so a row may name the folder
         except BaseException:
-            # A later sweep removes the files that this cannot remove.
+            # A later sweep removes the files that cannot be removed now.
             with suppress(StoreFailed):
                 self._remove(f"{top}/{folder}")
             raise

@@ -27,7 +27,8 @@ from app.usecases.queries import QueryRequest
 from app.usecases.quotes import QuoteRequest
 from storage.errors import NotFound, StillRunning
 
-#: Seconds to wait for an answer before the browser is sent to the page of the running query.
+#: Seconds that the page waits for an answer. After that the browser goes to the page of the query,
+#: which is still running.
 WAIT = 3.0
 FIRST_EPSILON = "0.1"
 QUOTE, QUERY = TypeAdapter[QuoteRequest](QuoteRequest), TypeAdapter[QueryRequest](QueryRequest)
@@ -124,13 +125,15 @@ def _body(builder: Builder, form: Form) -> dict[str, Any]:
 
 def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
     account = visit.run(budgets.own_account, body["dataset"])
-    # The request contains only the fields of the form; the service adds the defaults.
+    # The request holds only the fields that the form has filled. The service adds the defaults
+    # itself.
     epsilon = price.charge.epsilon
     assert epsilon is not None, "the form has no field for rho"
     whole = {"dataset": body["dataset"], "epsilon": epsilon, "query": body["query"]}
     base, key = str(visit.request.base_url).rstrip("/"), token_urlsafe(12)
     text = json.dumps(whole, ensure_ascii=False)
-    # The button and the two programs share one idempotency key: together they are charged once.
+    # The button and the two example programs send the same idempotency key. Using all three
+    # therefore charges the account only once.
     sent = _sent(key, text)
     charged = PrivacyLoss.parse(epsilon, price.charge.delta)
     charged = replace(charged, rho_femto=parse_units(price.charge.rho, 15))
@@ -139,7 +142,8 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
         quote=price,
         request=text,
         key=key,
-        # Where ρ admits the charge, its ε may exceed what is left of ε.
+        # If the allowance is counted in ρ (zero-concentrated differential privacy), a charge may
+        # fit although its ε exceeds the remaining ε. That remainder is then shown as 0.
         remaining=rest.as_dict(account.counts_rho),
         curl=snippets.curl(base, whole, sent),
         python=snippets.python(base, whole, sent),

@@ -17,7 +17,8 @@ from app.http.access import allow
 from app.http.dependencies import PageCursor
 from app.usecases import audit, budgets, ledger, refusals
 
-#: The most datasets of one reconciliation of accounts.
+#: The most datasets for which one page compares the charges of all analysts with the dataset's own
+#: account.
 MOST = 1000
 Days = Annotated[int, Query(ge=1, le=366)]
 COLUMNS = ("hour", "analyst", "dataset", "type", "refusals")

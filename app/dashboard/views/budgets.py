@@ -12,10 +12,8 @@ from app.dashboard.pages import pages
 from app.dashboard.visit import CurrentVisit
 from app.http.access import allow
 from app.usecases import spending
+from app.usecases.notices import LOW
 from app.usecases.spending import percent
-
-#: An account with less than this share of its allowance, in percent, is nearly spent.
-NEARLY_SPENT = 15
 
 
 @dataclass(frozen=True)
@@ -74,6 +72,6 @@ def state_of(account: AccountBalance) -> State:
     if parse_units(account.largest_epsilon, 9) < MIN_QUERY_EPSILON_NANO:
         return State("exhausted", "bad")
     share = percent(account.remaining, account.allowance.loss)
-    if max(share, rho_share(account)) < NEARLY_SPENT:
+    if max(share, rho_share(account)) < LOW:
         return State("nearly spent", "warn")
     return State("open", "good")

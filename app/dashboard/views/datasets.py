@@ -24,7 +24,7 @@ from app.usecases import datasets, mock, records
 from storage.errors import NotFound
 
 REGISTRATION: TypeAdapter[Any] = TypeAdapter(Registration)
-#: The records of a made-up file: enough to write code against.
+#: The number of records in a made-up file for download: enough to write a program against.
 MOCK_ROWS = 100
 Kind = Annotated[Literal["graph", "table", "prefix"], Query()]
 
@@ -102,7 +102,7 @@ async def _take(visit: Visit, name: str, take: Callable[..., Awaitable[object]])
 def _page(visit: Visit, name: str, alert: Alert | None = None) -> Response:
     details = visit.run(datasets.describe, name)
     if isinstance(details.view, DatasetName):
-        raise NotFound  # An admin may see only the name of a dataset, so it has no page.
+        raise NotFound  # An admin may see only the name of this dataset, so there is no page.
     settings = visit.services.settings
     return visit.render(
         "dataset.html",

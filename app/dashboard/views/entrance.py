@@ -16,7 +16,8 @@ from app.http.declarations import body_limit
 from app.http.dependencies import ServicesDep
 from app.usecases.sessions import close_session, open_session
 
-#: The most bytes of the form. Callers without a key could fill the memory by longer ones.
+#: The most bytes of the sign-in form. Anybody may send this form, so longer ones could fill the
+#: memory.
 FORM_BYTES = 16 * 1024
 
 Next = Annotated[str, Query(max_length=2000)]
@@ -46,7 +47,8 @@ async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Re
     key, next = form.get("key"), form.get("next")
     token = await run_in_threadpool(open_session, services, key)
     if token is None:
-        # HTTP requires a 401 to name an authentication header, but here a form carries the key.
+        # HTTP requires a reply 401 to name an authentication header. This form carries the key in
+        # its body, so the reply is 422.
         return render(request, "sign_in.html", 422, next=next, refused=True)
     response = to(next if _is_own(next) else "/ui")
     remember(response, request, token)

@@ -96,7 +96,8 @@ def _page(visit: Visit, view: QueryView) -> Response:
     answer = members.get("answer")
     kind = QUERY_KINDS[members["query"]["kind"]]
     drawing = None if answer is None else kind.draw(answer)
-    # An answer of an earlier version has no question, so the page shows that of the query.
+    # Answers that earlier releases stored contain no question. The page therefore derives it from
+    # the query.
     question = view.query.question
     return visit.render(
         "query.html", found=members, question=question, answer=answer, drawing=drawing

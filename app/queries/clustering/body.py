@@ -32,7 +32,8 @@ from mechanisms.model.work import Work
 TARGET = "count_noise_scale"
 MAX_CLUSTERS, MAX_ITERATIONS, MAX_STARTS = 1000, 1000, 100
 
-#: One possible record: a value for every attribute of the clustering, by attribute name.
+#: One possible record as the request writes it: for every attribute of the clustering, its name and
+#: a value.
 Possible = dict[Text, Text]
 
 
@@ -112,7 +113,8 @@ class Clustering(Query):
             fixed = public if public.initial else replace(public, starts=trials.starts)
             needed = least_loss(fixed.steps, fixed.count_noise_scale, scale)
             reached = max((needed, public.whole_for(least)), key=lambda one: one.epsilon_nano)
-            # From the next choice on more starts share the loss, and noise is larger again.
+            # A choice is a number of starts and the least loss from which it applies. At the next
+            # choice more starts share the loss, so the noise is larger again.
             if end is None or reached.epsilon_nano < end.epsilon_nano:
                 break
         return charge_for(dataset, reached)

@@ -7,7 +7,8 @@ from app.queries.distance.examples import EXAMPLES
 from app.queries.parts.form import KindForm
 from app.queries.parts.kind import Kind, by_fields
 
-#: The parameters of the baseline, and those that other mechanisms are compared by.
+#: Parameters that the form folds away: two of the context ``baseline``, and those that only
+#: comparisons between mechanisms vary.
 COMPARISONS = ("selection_rule", "threshold", "context_share", "sensitivity", "selector")
 
 KIND = Kind(

@@ -58,7 +58,7 @@ class Distance(MetricOptions, Query):
     def memory(self, dataset: Dataset) -> int:
         return metric_memory(self._plan(dataset))
 
-    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - same at any ε
         return self._plan(dataset).work()
 
     def lowerable(self) -> tuple[str, ...]:

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 from app.queries.distance.linkage import Node, average_linkage
 from app.queries.parts.sentences import printable
 
-#: The most values that a heat map shows; with more, its cells would be smaller than a point.
+#: The most values of an attribute that a heat map shows. With more values its cells would be
+#: smaller than a point.
 MOST = 60
 TREE, LABEL, WIDTH = 110, 150, 640
-#: The height of the labels of columns, which stand on end, and of the legend below.
+#: The heights, in SVG units, of the vertical labels of the columns and of the legend below the map.
 TOP, LEGEND = 130.0, 46.0
 LONGEST = 20
-#: The shades of the legend, and the width of each.
+#: The number of shades in the legend, and the width of each in SVG units.
 SHADES, SHADE_WIDTH = 5, 44.0
 
 
@@ -47,14 +48,14 @@ class HeatMap:
     label_x: ClassVar[int] = TREE + 6
     width: float
     height: float
-    #: The side length of a cell.
+    #: The side length of one square cell, in SVG units.
     side: float
-    #: The baseline (y coordinate) of each row's label, and the label.
+    #: For each row: the y coordinate of its label's baseline, and the label.
     labels: tuple[tuple[float, str], ...]
-    #: The x coordinate of each column's label, which ends at ``columns_y``, and the label.
+    #: For each column: the x coordinate of its label, which ends at ``columns_y``, and the label.
     columns: tuple[tuple[float, str], ...]
     columns_y: ClassVar[float] = TOP - 6
-    #: The shades of the legend, from the closest to the farthest, and their y coordinate.
+    #: The shades of the legend, from the smallest distance to the largest.
     legend: tuple[Shade, ...]
     legend_y: float
     cells: tuple[Cell, ...]

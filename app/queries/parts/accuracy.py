@@ -8,8 +8,8 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.number import CONFIDENCE as CONFIDENCE
 from mechanisms.statistics.release.mechanism import significant as significant
 
-#: The accuracy that selections predict and may take as a target: the distance of a selected
-#: candidate's score below the best score, in steps of the sensitivity.
+#: The name of an accuracy that a quote predicts or takes as a target: how far the score of a
+#: selected candidate is below the best score. The unit is one step of the sensitivity.
 SCORE_TARGET = "score_below_best"
 
 

@@ -40,12 +40,13 @@ class BarChart:
     """Numbers as bars from the top; ``zero`` is the x coordinate of the value 0."""
 
     width: ClassVar[float] = 640.0
-    #: The width of the labels, the distance of two bars, the gap around them, and half of a cap.
+    #: Lengths in SVG units: the width of the labels, the distance between two bars, the gap around
+    #: a bar, and half of an error bar's cap.
     label: ClassVar[float] = 170.0
     pitch: ClassVar[float] = 22.0
     gap: ClassVar[float] = 6.0
     cap: ClassVar[float] = 4.0
-    #: The height of a bar.
+    #: The height of one bar, in SVG units.
     row: ClassVar[float] = pitch - gap
     name: str
     zero: float

@@ -17,7 +17,7 @@ from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Utility
 
-#: The name of an attribute or of a level; registration refuses longer names.
+#: The name of an attribute or of a level (one of its values). Registration refuses longer names.
 Text = Annotated[str, Field(max_length=1000)]
 
 
@@ -61,7 +61,7 @@ class AttributeList(CandidateBody):
     def over(self, dataset: Dataset) -> Candidates:
         try:
             return Attributes(self.attributes, class_of(dataset, self.class_attribute))
-        except ValueError as error:  # The dataset may have supplied the class attribute.
+        except ValueError as error:  # The dataset may have named the class.
             raise UnsupportedQuery(str(error)) from None
 
 
@@ -86,7 +86,8 @@ class TreeList(CandidateBody):
 
     @model_validator(mode="after")
     def _well_formed(self) -> TreeList:
-        # The shape of trees is checked without a dataset, so a fault is an error of the request.
+        # Faults in the shape of trees are found without a dataset, so they are reported as errors
+        # of the request.
         Trees(self.trees, self.class_attribute or "", self.positive_class)
         return self
 
@@ -117,7 +118,7 @@ CandidateList = Annotated[
     ),
 ]
 
-#: For each kind of candidates: its form in a request, and its description.
+#: For each kind of candidates: the model of its form in a request, and its description.
 CANDIDATES: dict[str, tuple[type[CandidateBody], str]] = {
     AllNodes.kind: (Nodes, AllNodes.description),
     Attributes.kind: (AttributeList, Attributes.description),

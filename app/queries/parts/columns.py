@@ -7,16 +7,20 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-#: Column name → its values, all of one length: whole numbers, floats or texts; None is absent.
+#: An answer as a table: column name → values. All columns have the same length. Values are whole
+#: numbers, floats or texts; None marks an absent value.
 Columns = Mapping[str, Sequence[Any]]
 
-#: The members of a released number, in the order of columns.
+#: The members of a released number, in the order in which they become columns.
 NUMBER = ("value", "low", "high", "raw")
-#: The columns of ``number_row``; ``suppressed`` is true where the policy of the dataset hides it.
+#: The columns that ``number_row`` fills. ``suppressed`` is true where the dataset's minimum count
+#: hides the number.
 NUMBER_ROW = (*NUMBER, "suppressed")
-#: An amount that a charge does not have.
+#: A charge contains one of these values for an amount that it does not have: ε, δ or ρ. Its text in
+#: a file then omits that amount.
 ABSENT = (None, "0")
-#: The members that explain an answer, which ``explained`` writes into columns of its own.
+#: Members of an answer that describe it. ``explained`` writes them into columns of its own, so they
+#: are left out of the others.
 EXPLAINING = ("question", "confidence")
 
 

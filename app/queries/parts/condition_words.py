@@ -5,7 +5,7 @@ from typing import Any
 
 from app.queries.parts.sentences import listing
 
-#: The texts of empty conditions: "all" of no parts always holds, "any" of none never does.
+#: The texts of conditions without parts: "all" of no parts always holds, "any" of none never does.
 ALWAYS, NEVER = "the condition always holds", "the condition never holds"
 
 

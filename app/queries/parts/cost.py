@@ -17,9 +17,11 @@ from mechanisms.model.domains import Dataset, GraphDomain, PrefixDomain
 from mechanisms.model.work import Amount, Work
 
 MEGABYTE = 2**20
-#: Bytes that a query of any kind may take besides those below: keystreams, small tables, JSON.
+#: The bytes that every query may take besides its records and cells, for keystreams, small tables
+#: and JSON.
 FIXED = 8 * MEGABYTE
-#: Bytes for each record, and for each cell of a public table of counts.
+#: The bytes that a query may take for each record, and for each cell of a table of counts whose
+#: size is public.
 RECORD, CELL = 256, 64
 
 
@@ -38,7 +40,7 @@ class Speed:
 class Speeds:
     """The speed of this machine at each kind of work, measured with made-up records."""
 
-    #: Seconds that every query takes besides its work.
+    #: Seconds that every query takes in addition to its kinds of work.
     query: float
     of: Mapping[str, Speed]
 
@@ -71,7 +73,7 @@ def entries(dataset: Dataset) -> int:
         return domain.nodes
     if isinstance(domain, PrefixDomain):
         return len(domain.public_values)
-    return domain.rows or domain.max_rows or 0  # no row count is known before the first upload
+    return domain.rows or domain.max_rows or 0  # The row count is unknown before the first upload.
 
 
 def memory(dataset: Dataset, *, record: int = RECORD, cells: int = 0, more: int = 0) -> int:

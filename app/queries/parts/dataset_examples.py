@@ -10,7 +10,7 @@ from mechanisms.model.domains import Attribute, Dataset, GraphDomain, NumericAtt
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 
-#: The number of levels (distinct values of an attribute) that one byte can encode.
+#: One byte can encode the values of an attribute with at most this many levels (distinct values).
 BYTE = 256
 
 
@@ -38,7 +38,8 @@ def contexts(dataset: Dataset) -> Iterator[dict[str, Any]]:
     if isinstance(domain, TableDomain) and (domain.rows or domain.min_rows):
         yield {"context": "mean_su"}
     for context, sensitivity in product(("max_relevance", "max_dependency"), ("global", "local")):
-        # With contexts of one attribute, three attributes suffice to leave a real choice.
+        # With one attribute per context, each attribute of a table of three still has two contexts
+        # to choose from.
         yield {"context": context, "sensitivity": sensitivity, "context_size": 1}
 
 

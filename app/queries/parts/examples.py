@@ -15,7 +15,7 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 
-#: The public descriptions of the datasets that examples name, as owners would register them.
+#: Public descriptions of the datasets that the examples name, as owners would register them.
 GITHUB = Dataset("github", NeighbouringRelation.EDGE, GraphDomain(37_700, 10_000))
 ADULT = Dataset(
     "adult",
@@ -49,11 +49,11 @@ class Example:
 class TypicalQuestion:
     """A query whose predicted accuracy shows an owner how useful an allowance is."""
 
-    #: The kind of dataset that the query runs on, such as ``graph``.
+    #: The kind of dataset that the query runs on: ``graph``, ``table`` or ``prefix``.
     dataset: str
     question: str
     query: Body
-    #: The name of the predicted accuracy, and a text with ``{}`` in the place of its value.
+    #: The name of the predicted accuracy, and a text in which ``{}`` stands for its value.
     accuracy: str
     text: str
 
@@ -72,22 +72,24 @@ def no_gaussian(_: Dataset) -> Iterator[Body]:
 class Examples:
     """The examples of one query kind."""
 
-    #: One complete request, and an answer to its query.
+    #: One complete request, and the answer to it.
     request: Body
     answer: Mapping[str, Any]
-    #: Yields queries that fit a dataset and together run all compiled code of the kind.
-    #: The warm-up runs them on small records, so that no later query has to compile anything.
+    #: Yields queries that fit a dataset and together run all compiled code of the kind. The warm-up
+    #: runs them on small records, so that no later query compiles anything.
     every: Callable[[Dataset], Iterator[Body]]
-    #: Yields queries whose work follows the request more than the records. The machine is timed on
-    #: them too, with few records, to tell what a call takes from what the request adds.
+    #: Yields queries whose work depends on the request more than on the records. The machine is
+    #: also timed on them with few records, to separate the time of a call from the time that a long
+    #: request adds.
     large: Callable[[Dataset], Iterator[Body]] = none_large
     #: Yields queries that run the code of Gaussian noise, at a loss in ρ alone.
     gaussian: Callable[[Dataset], Iterator[Body]] = no_gaussian
-    #: The examples of the OpenAPI document, for queries and for quotes.
+    #: The examples in the OpenAPI document: of ``POST /v1/queries`` and of quotes.
     queries: Mapping[str, Example] = field(default_factory=dict)
     quotes: Mapping[str, Example] = field(default_factory=dict)
     typical: tuple[TypicalQuestion, ...] = ()
-    #: More queries that name no attribute, for kinds without a typical one.
+    #: Further queries that name no attribute. They stand for the kind on datasets for which it has
+    #: no typical question.
     plain: tuple[Body, ...] = ()
 
     def standing_for_the_kind(self, dataset_kind: str) -> Iterator[Body]:

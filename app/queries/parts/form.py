@@ -13,7 +13,7 @@ from typing import Any, Literal
 from app.contract.datasets import Facts
 from app.queries.parts.query import CatalogueEntry
 
-#: The title of the group of parameters that have good defaults.
+#: The title under which the page folds parameters that have good defaults.
 ADVANCED = "Advanced"
 
 
@@ -33,14 +33,15 @@ class FormField:
     name: str
     schema: Mapping[str, Any] = field(default_factory=dict)
     required: bool = False
-    #: The schemas of the models that ``schema`` refers to, by name.
+    #: The definitions of models that ``schema`` refers to, by name.
     definitions: Mapping[str, Any] = field(default_factory=dict)
-    #: The control: ``plain`` follows the schema, ``utilities`` is tick boxes with weights,
-    #: ``where`` edits a condition on records, ``groups`` chooses attributes as rows and columns of
-    #: a table, and ``measures`` what is counted in its cells: ``options`` as "name:attribute".
+    #: How the page shows the field. ``plain`` follows the schema, ``utilities`` shows tick boxes
+    #: with weights, and ``where`` edits a condition on records. ``groups`` chooses attributes as
+    #: rows and columns of a table. ``measures`` chooses what its cells show, from ``options``
+    #: written as "name:attribute".
     widget: Literal["plain", "utilities", "where", "groups", "measures"] = "plain"
     options: tuple[Option, ...] = ()
-    #: The page folds the fields of one group together under this title.
+    #: The page folds all fields of one group together under this title.
     group: str = ""
 
 
@@ -49,17 +50,17 @@ class KindForm:
     """The form of a query kind. A variant is an algorithm, a statistic or a kind of candidates."""
 
     body: type[CatalogueEntry]
-    #: The position of the kind: lists are in ascending order of this number.
+    #: Lists of kinds are in ascending order of this number.
     order: int
-    #: The kinds of datasets that accept this kind of query.
+    #: The kinds of datasets on which this kind of query can run.
     datasets: tuple[str, ...] = ("graph", "table", "prefix")
-    #: The parameter that holds the variant; empty if the kind has no variants.
+    #: The name of the parameter that holds the variant; empty if the kind has no variants.
     choice: str = ""
-    #: The query bodies by variant, if each variant has a body of its own.
+    #: The body of the query for each variant, if the variants have different bodies.
     bodies: Mapping[str, type[CatalogueEntry]] = field(default_factory=dict)
-    #: Parameters that are objects, with the titles under which the page folds their fields.
+    #: Parameters that are objects: the page folds the fields of each under this title.
     folded: Mapping[str, str] = field(default_factory=dict)
-    #: Parameters that the page folds under ``ADVANCED``: most people leave them to the service.
+    #: Parameters that the page folds under ``ADVANCED``, because most users keep the defaults.
     advanced: tuple[str, ...] = ()
 
     def fits(self, facts: Facts) -> bool:

@@ -34,19 +34,21 @@ class Kind:
 
     form: KindForm
     examples: Examples
-    #: Returns the name of the mechanism of a query, by which a history groups its queries.
+    #: Returns the mechanism's name for a stored query. Histories of charges are grouped by it.
     mechanism: Callable[[Stored, NeighbouringRelation], str]
-    #: The positional arguments of the client's call after the dataset; all others are keywords.
+    #: The parameters that the client's method takes by position, after the dataset. It takes all
+    #: others by keyword.
     arguments: tuple[str, ...]
-    #: The type that parses a request, if the kind has several bodies.
+    #: The type that parses a request, for kinds with several bodies; None for the others.
     model: Any = None
-    #: Returns what ``answer.html`` shows in addition to the answer, such as a drawing.
+    #: Returns what the page ``answer.html`` needs in addition to the answer, such as a drawing.
     draw: Callable[[Mapping[str, Any]], Any] = lambda answer: None  # noqa: ARG005 - shown as it is
-    #: The parameter whose value lists of queries show beside the name of the kind.
+    #: The parameter whose value lists of queries show beside the kind, to tell its queries apart.
     subject: str | None = None
-    #: Returns the answer as columns, from which files for data frames are written.
+    #: Returns the answer as columns. Files for data frames, such as CSV and Parquet, are written
+    #: from them.
     columns: Callable[[Mapping[str, Any]], Columns] = plain_columns
-    #: The formats of an answer in addition to JSON, by name.
+    #: The formats in which an answer of this kind can be downloaded besides JSON, by name.
     formats: Mapping[str, Format] = field(default_factory=dict)
 
     @property

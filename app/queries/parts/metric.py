@@ -20,7 +20,8 @@ from mechanisms.kernels.subsets import DENSE
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 
-#: The accuracy that a quote predicts or takes as a target: the noise scale of a table's cells.
+#: The name of an accuracy that a quote predicts or takes as a target: the scale of the noise in
+#: each cell of a table of counts.
 TARGET = "cell_noise_scale"
 
 
@@ -132,7 +133,8 @@ def predicted(plan: Plan, loss: PrivacyLoss) -> dict[str, Any]:
 def metric_memory(plan: Plan) -> int:
     """Returns the public bound on the bytes of learning a metric."""
     levels = plan.levels
-    # Every pair of attributes has a table at most, and every target a matrix of distances.
+    # Each pair of attributes needs at most one table of counts, and each attribute one matrix of
+    # distances. Together they have at most this many cells.
     cells = sum(levels) ** 2
     subsets = plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY
     more = (DENSE + MAX_SUBSETS + MOST_CELLS) * CELL if subsets else 0

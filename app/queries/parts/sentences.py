@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from mechanisms.model.domains import Dataset, TableDomain
 
-#: ``listing`` shortens a longer list of items, so that the sentence stays readable.
+#: The most items of a list that a sentence names. ``listing`` cuts longer lists, so that the
+#: sentence stays readable.
 MOST_ITEMS = 5
 
 

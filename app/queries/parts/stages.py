@@ -15,7 +15,7 @@ from mechanisms.objectives import Objective
 from mechanisms.selection import SUBSET
 from mechanisms.selection.top_k import Plan, select_set
 
-#: The most candidates on a shortlist.
+#: The most candidates that the first stage may put on the shortlist.
 MAX_SHORTLIST = 1000
 
 

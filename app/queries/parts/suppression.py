@@ -9,9 +9,10 @@ from typing import Any
 
 from mechanisms.model.domains import Dataset
 
-#: The members of a released number that are null where it is suppressed.
+#: The members of a released number that become null if the number is suppressed.
 ENDS = ("value", "low", "high", "raw")
-#: The members by which a count is judged: what is shown, and what it was before an adjustment.
+#: A count is suppressed if one of these is below the minimum count: the value shown, or the noisy
+#: value before an adjustment.
 _JUDGED = ("value", "raw")
 
 

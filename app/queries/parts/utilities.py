@@ -13,7 +13,8 @@ from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term
 from mechanisms.utilities import UTILITIES
 
 ObjectiveName = Literal["single", "weighted_sum", "pareto"]
-#: A weight in a weighted sum. Larger bounds are useless: ratios beyond 2²⁰ are rounded away.
+#: A weight in a weighted sum. Larger bounds would be useless: a weight below 2⁻²⁰ of the largest is
+#: rounded away.
 Weight = Annotated[float, Field(ge=-1e9, le=1e9)]
 
 

@@ -38,7 +38,8 @@ else:
     StatisticName = Literal[tuple(STATISTICS)]
     MechanismName = Literal[tuple(MECHANISMS)]
 
-#: The fields that each statistic adds to a query. All are required, except ``where``.
+#: For each statistic, the fields of the request that belong to it. All are required, except
+#: ``where``.
 FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(STATISTICS, ()) | {
     "count": ("where",),
     "sum": ("attribute", "where"),
@@ -47,14 +48,14 @@ FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(STATISTICS, ()) | {
     "quantile": ("attribute", "quantile", "where"),
     "stars": ("k",),
 }
-#: All fields that only some statistics use.
+#: All fields that belong to some statistics only. The other statistics refuse them.
 OWN = ("attribute", "quantile", "k", "where")
-#: The functions that parse fields into the values that the mechanisms need.
+#: Functions that parse a field of the request into the value that the mechanisms need.
 READERS: dict[str, Callable[[Any], object]] = {"quantile": exact_share, "where": condition}
-#: The text in place of an interval, for mechanisms whose noise follows the records.
+#: Explains the missing interval in answers of mechanisms whose noise depends on the records.
 NO_INTERVAL = "The noise depends on the records, so its size is private and there is no interval."
-#: The accuracies that a quote may target: the error of the value, or for some mechanisms of its
-#: rank.
+#: Names of the accuracies that a quote may take as a target: the error of the value, or the error
+#: of its rank for the exponential mechanism.
 ERROR, RANK_ERROR = "error", "rank_error"
 
 
@@ -93,7 +94,8 @@ class StatisticQuery(Query):
     @field_validator(*READERS)
     @classmethod
     def _well_formed(cls, value: Any, info: ValidationInfo) -> Any:
-        # The check needs no dataset, so a fault is an error of the request.
+        # Faults in these fields are found without a dataset, so they are reported as errors of the
+        # request.
         if value is not None:
             READERS[str(info.field_name)](value)
         return value

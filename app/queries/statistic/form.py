@@ -27,7 +27,8 @@ class StatisticForm(KindForm):
                 schema = {**field.schema, "enum": _mechanisms(variant, facts)}
                 yield replace(field, schema=schema, group=ADVANCED)
             elif field.name == "delta":
-                # A δ is among the other fields only where the recommended mechanism needs one.
+                # The field δ (delta) is always shown if the recommended mechanism needs it.
+                # Otherwise the page folds it with the advanced fields.
                 yield replace(field, group="" if _needs_delta(variant, facts) else ADVANCED)
             elif field.name in FIELDS[variant]:
                 yield replace(field, required=True)

@@ -13,15 +13,16 @@ from app.queries.parts.bars import LONGEST, BarChart, Interval, bar_chart
 from app.queries.parts.sentences import printable
 from app.queries.table.columns import groups_of
 
-#: The most bars of one chart, and the most rows or columns of a heat map; the table has all.
+#: The most bars of one chart, and the most rows or columns of a heat map. Further numbers are in
+#: the table of the page alone.
 MOST_BARS, MOST_SIDE = 40, 24
-#: The most columns of a table that are drawn.
+#: At most this many columns of the answer are drawn.
 MOST_CHARTS = 4
 WIDTH, LABEL, ROW, GAP = BarChart.width, BarChart.label, BarChart.pitch, BarChart.gap
-#: The steps of a legend.
+#: The number of shades in the legend of a heat map.
 SHADES = 5
 
-#: The lists of one column; None where a number is suppressed.
+#: One column of the answer: lists of values and interval ends. None stands for a suppressed number.
 Numbers = Mapping[str, Sequence[Any]]
 
 
@@ -44,7 +45,8 @@ class HeatMap:
     width: float
     height: float
     side: float
-    #: The y of each row's label, and the x of each column's, with their texts.
+    #: For each row, the y coordinate of its label and the text; for each column, the x coordinate
+    #: and the text.
     rows: tuple[tuple[float, str], ...]
     columns: tuple[tuple[float, str], ...]
     squares: tuple[Square, ...]
@@ -87,7 +89,7 @@ def heat_map(name: str, by: Mapping[str, Sequence[str]], column: Numbers) -> Hea
     def opacity(value: float | None) -> float:
         if value is None:
             return 0.0
-        # Texts keep their contrast on the fullest colour too.
+        # The opacity is at most 0.45, so that the text on the darkest square keeps its contrast.
         return 0.05 + 0.4 * (value - lowest) / ((highest - lowest) or 1.0)
 
     squares = tuple(
@@ -130,6 +132,7 @@ def _text(value: float | None, form: str) -> str:
 def charts(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the charts of an answer: heat maps of two-way tables, bars of all."""
     by, cells = answer["by"], answer["cells"]
-    # Open groups are no product of their labels, so they have no map.
+    # Only groups above the threshold come back if an attribute has open values. They do not fill a
+    # grid, so there is no heat map.
     maps = [] if answer.get("open") else heat_maps(by, cells)
     return {"bars": bar_charts(groups_of(answer), cells), "heat_maps": maps}

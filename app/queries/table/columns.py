@@ -6,7 +6,8 @@ from typing import Any
 
 from app.queries.parts.columns import NUMBER, Columns
 
-#: Columns of ``explained``, and those from which it makes one.
+#: Names of columns that ``explained`` adds or reads. An attribute of such a name would hide them,
+#: so it is renamed.
 OTHERS = ("question", "charge", "interval", "low", "high")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from app.queries.table.charts import charts
 from app.queries.table.columns import groups_of
 
-#: The most rows that a page shows; downloads have all.
+#: The most rows of the table that the page shows. Downloads contain all rows.
 MOST = 500
 
 

@@ -17,7 +17,8 @@ class TableForm(KindForm):
                 case "aggregates":
                     yield replace(field, widget="measures", options=_measures(facts))
                 case "delta":
-                    # A δ is among the other fields only where open attributes need one.
+                    # The field δ (delta) is always shown if an attribute with open values needs it.
+                    # Otherwise the page folds it with the advanced fields.
                     yield replace(field, group="" if facts.has_open else ADVANCED)
                 case "where":
                     yield replace(field, widget="where")

@@ -14,7 +14,7 @@ def open_answer(plan: OpenPlan, released: Groups) -> dict[str, Any]:
     width = half_width(plan.rate, 1, MISS)
     count = {
         "value": plain(released.counts),
-        # A group that comes back has a row.
+        # A group in the answer has at least one record, so no interval begins below 1.
         "low": plain((released.counts - width).clip(min=1)),
         "high": plain(released.counts + width),
     }

@@ -17,7 +17,7 @@ from mechanisms.tables.aggregates import Aggregate, CountOf, MeanOf, QuantilesOf
 from mechanisms.tables.grouping import MAX_EDGES, Chapters, Edges, Grouping, Levels
 from mechanisms.tables.persons import PersonsOf
 
-#: A share of a loss, 0 < share ≤ 1, in units of 10⁻⁹.
+#: The share of a loss that one release gets, 0 < share ≤ 1, as a whole number of units of 10⁻⁹.
 Share = Annotated[int, Units(9, 1, NANO)]
 EdgeList = Annotated[tuple[float, ...], Field(min_length=2, max_length=MAX_EDGES)]
 QUANTILES_DEFAULT = (0.25, 0.5, 0.75)
@@ -63,7 +63,8 @@ def _form_of(body: Any) -> str:
     return "groups" if has_groups else "edges"
 
 
-#: One entry of ``by``: the name of an attribute, or an attribute with edges or groups.
+#: One entry of ``by``, the grouping of a table: the name of an attribute, or an attribute with the
+#: edges of intervals or with groups of values.
 By = Annotated[
     Annotated[Text, Tag("attribute")]
     | Annotated[ByEdges, Tag("edges")]
@@ -78,9 +79,9 @@ def grouping_of(by: Any) -> Grouping:
 
 
 AggregateName = Literal["count", "persons", "sum", "mean", "variance", "quantiles"]
-#: The aggregates of whole rows, which have no attribute.
+#: Aggregates that count whole rows or persons, and so take no attribute.
 OF_ROWS: dict[str, Callable[[], Aggregate]] = {"count": CountOf, "persons": PersonsOf}
-#: The aggregates of one attribute and no further fields.
+#: Aggregates of one numeric attribute that take no other parameter.
 OF_NUMBERS: dict[str, Callable[[str], Aggregate]] = {
     "sum": SumOf,
     "mean": MeanOf,

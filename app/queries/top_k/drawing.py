@@ -5,7 +5,7 @@ from typing import Any
 
 from app.queries.parts.bars import BarChart, Interval, bar_chart
 
-#: The most candidates that the chart shows; the table has all.
+#: The most candidates that the chart shows. The table of the answer lists all.
 MOST = 60
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 Tree = Mapping[str, Any]
-#: A released count as its answer holds it: an object with its interval.
+#: A released count: an object with its interval, or a plain number in answers of earlier releases.
 Count = Mapping[str, float] | int
 
 

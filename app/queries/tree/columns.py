@@ -6,7 +6,7 @@ from typing import Any
 from app.queries.parts.columns import NUMBER_ROW, Columns, number_row, of_rows
 from app.queries.tree.branches import Tree, ways
 
-#: The text between two conditions of a path.
+#: Joins two conditions of a path from the root of a tree to a leaf.
 AND = " and "
 
 

@@ -27,7 +27,7 @@ from mechanisms.model.work import Work
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import Fitness
 
-#: The greatest depth; a full binary tree of this depth just fits the limit on nodes.
+#: The greatest depth of a tree. A full binary tree of this depth is just within the limit on nodes.
 MAX_DEPTH = 11
 
 
@@ -86,7 +86,7 @@ class EvolutionaryTree(TreeQuery):
         search = self._search(dataset)
         return memory(dataset, cells=sum(search.pools) << (self.max_depth + 1))
 
-    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - any loss
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - same at any ε
         return self._search(dataset).work(dataset)
 
     def lowerable(self) -> tuple[str, ...]:
@@ -141,8 +141,8 @@ class EvolutionaryTree(TreeQuery):
             ),
         }
         if self.sensitivity == "global":
-            # The sensitivity of the objective, as a number of dominating trees (Pareto score) or as
-            # a weighted sum of rates.
+            # Adds the same accuracy in the unit of the objective: dominating trees for a Pareto
+            # score, rates for a weighted sum.
             grid, scale = plan.fitness.unit(dataset, pool)
             unit = ldexp(grid.cap, -grid.bits) / scale
             accuracy["objective_below_best"] = significant(error * unit)

@@ -27,9 +27,11 @@ from mechanisms.trees.id3 import Budget, Id3, grow
 from mechanisms.trees.id3.budget import count_error, most_nodes, share_for_count_error
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count
 
-#: The accuracy that bounds the error of a noisy class count of a leaf at the full depth.
+#: The name of an accuracy that a quote predicts or takes as a target: the error of a noisy class
+#: count in a leaf at the full depth.
 COUNT_TARGET = "leaf_count_error"
-#: Probabilities to choose the best split; a quote gives the lead in score that each requires.
+#: A quote gives, for each of these probabilities, the lead in score with which the best split is
+#: chosen.
 CHANCES = (0.5, 0.9, 0.99)
 
 
@@ -68,7 +70,7 @@ class Id3Tree(TreeQuery):
         if not target.keys() <= {*self.targets}:
             names = sorted(self.targets)
             raise UnsupportedQuery("no such accuracy target", supported={"target": names})
-        # Only the converted dataset is used here, and it does not depend on the charge.
+        # Only the converted dataset is used, and no charge changes it, so any loss may stand here.
         native = as_add_remove(dataset, charge_for_add_remove(dataset, PrivacyLoss(NANO))).dataset
         id3 = self._id3(native)
         shares = [1]

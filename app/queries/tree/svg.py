@@ -11,7 +11,8 @@ from app.queries.tree.branches import Tree, label, ways
 
 ROW, GAP, PAD, CHARACTER = 26, 46, 10, 7
 LONGEST = 60
-#: The corner radius, fill and stroke of the boxes of leaves and inner nodes.
+#: The corner radius in SVG units, the fill and the stroke of the boxes of leaves and of inner
+#: nodes.
 LEAF, INNER = (10, "#e8f3ec", "#2e7d4f"), (3, "#e9eefb", "#3559b5")
 
 

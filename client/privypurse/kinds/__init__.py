@@ -34,8 +34,8 @@ __all__ = [
 ]
 
 
-#: For each kind, the function that reads its replies, and whether it needs the description of the
-#: dataset.
+#: For each kind of query: the function that reads its replies, and True if that function needs the
+#: description of the dataset.
 READERS: dict[str, tuple[Callable[[Mapping[str, Any], Columns], Any], bool]] = {
     str(query.body["kind"]): (query.read, query.described)
     for query in (

@@ -18,7 +18,7 @@ class Dice:
             return 0
         bits = (n - 1).bit_length()
         while True:
-            # The upper bits of a word; the others are discarded.
+            # Uses the upper bits of a random word; its other bits are discarded.
             drawn = self._word() >> (64 - bits)
             if drawn < n:
                 return drawn

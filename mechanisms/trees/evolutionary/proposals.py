@@ -16,9 +16,10 @@ from typing import cast
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.questions import ANYTHING, Cells, Questions, Test
 
-#: A leaf is True for the positive class; an inner node is (test, tree if yes, tree if no).
+#: A tree: a leaf is True for the positive class, and an inner node is (test, tree if yes, tree if
+#: no).
 Tree = bool | tuple[Test, "Tree", "Tree"]
-#: A position: the answers on its path from the root, 1 for yes.
+#: A position in a tree: the answers on its path from the root, 1 for yes and 0 for no.
 Position = tuple[int, ...]
 
 
@@ -49,7 +50,8 @@ class Proposals:
             tree = self.mutated(tree)
         if dice.below(4) == 0:
             tree = self.pruned(tree)
-        # Only the root of a leaf is left to redraw, and that gives it a test again.
+        # A single leaf tells nothing. Mutation can only redraw its root, which gives the tree a
+        # test again.
         return self.mutated(tree) if isinstance(tree, bool) and self.max_depth else tree
 
     def crossed(self, first: Tree, second: Tree) -> Tree:
@@ -93,7 +95,7 @@ class Proposals:
         if test is None:
             return self.dice.coin()
         after_yes, after_no = self.questions.answered(possible, test)
-        assert after_yes is not None  # both answers are possible: the test is live
+        assert after_yes is not None  # ``draw`` returns tests with two possible answers
         assert after_no is not None
         yes = self._full(after_yes, depth - 1)
         no = self._full(after_no, depth - 1)
@@ -107,7 +109,7 @@ class Proposals:
         for answer in at:
             test, yes, no = cast("tuple[Test, Tree, Tree]", tree)
             after = self.questions.answered(possible, test)[0 if answer else 1]
-            assert after is not None  # a tidy tree has no dead branch
+            assert after is not None  # every branch of a tidy tree is reachable
             possible, tree = after, yes if answer else no
         return possible
 

@@ -15,9 +15,11 @@ from mechanisms.model.forest import Literal
 from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.task import Task
 
-#: The number of an attribute, and that of its level or, if it is numeric, of its inner edge.
+#: A test: the number of an attribute, and the number of the level or inner edge that it is compared
+#: with.
 Test = tuple[int, int]
-#: The possible cells, as bits, of each attribute tested on a path; others keep all their cells.
+#: For each attribute tested on a path, its still possible levels or bins as bits. Attributes that
+#: are not listed keep all of theirs.
 Cells = Mapping[int, int]
 ANYTHING: Cells = {}
 
@@ -69,14 +71,16 @@ class Questions:
         one, then a uniform edge or value of it."""
         attribute = self.askable[dice.below(len(self.askable))]
         if not _several(possible.get(attribute, self.every[attribute])):
-            # The choice remains uniform: both draws give every live attribute the same probability.
+            # Draws again among the attributes with several possible cells. The choice remains
+            # uniform, because the first draw favours none of them.
             live = [a for a in self.askable if _several(possible.get(a, self.every[a]))]
             if not live:
                 return None
             attribute = live[dice.below(len(live))]
         cells = possible.get(attribute, self.every[attribute])
         if self.numeric[attribute]:
-            # Possible bins are contiguous; an edge between two of them has two possible answers.
+            # Possible bins are contiguous, so a test at any edge between two of them has two
+            # possible answers.
             lowest = (cells & -cells).bit_length() - 1
             return attribute, lowest + dice.below(cells.bit_length() - 1 - lowest)
         while True:

@@ -25,7 +25,8 @@ from mechanisms.trees.evolutionary.tree_forms import as_json, flattened
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: The largest number of nodes of all candidates of a search; the work is this times the rows.
+#: The most nodes of all candidate trees of a search together. The work grows with these nodes times
+#: the rows.
 MAX_WORK = 1 << 22
 
 

@@ -40,7 +40,8 @@ class Budget:
     def __post_init__(self) -> None:
         if self.share < 1:
             raise UnsupportedQuery("the loss is too small to be shared by so many levels")
-        # Both kinds of noise must be exact at the smallest and at the largest share.
+        # Each call raises if a share is out of the range of exact noise. The shares are those of
+        # selections, of leaf counts and of record counts.
         Rate.of(self.share, score_bits(1))
         for depth in range(self.splits + 1):
             Rate.of_counts(self.leaf(depth))

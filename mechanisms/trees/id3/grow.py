@@ -25,7 +25,7 @@ from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, to_split
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: The counters of a node whose work equals that of the node itself.
+#: The fixed work of a node, as the number of counters that take as long.
 NODE = 4000
 
 
@@ -87,7 +87,8 @@ def grow(context: QueryContext, request: Id3) -> dict[str, Any]:
     """
     budget, splitting = request.budget(context.loss), request.splitting(context.dataset)
     growth = _TreeGrowth(context, request, budget, splitting)
-    # This reference keeps the public tables in their cache until all splits are chosen.
+    # This reference keeps the public tables in the cache until all splits are chosen. Otherwise
+    # every split could build them anew.
     tables = splitting.prepared(context.dataset)
     root = growth.tree()
     del tables
@@ -104,7 +105,8 @@ class _TreeGrowth:
     splitting: SplitRule
     #: The number of nodes of the tree so far.
     nodes: int = 1
-    #: The number of the node of each row, among the nodes that are split at this depth.
+    #: For each row, the number of its node among the nodes that are split at this depth; −1 for
+    #: none.
     where: Nodes = field(init=False)
 
     def __post_init__(self) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
-#: ("leaf", label) for a root that stops; else (place of the attribute, label of each level).
+#: An outcome: ("leaf", label) if the root stops, else the place of the chosen attribute and the
+#: label of each level.
 Outcome = tuple[object, ...]
 Counts = Sequence[Sequence[int]]
 

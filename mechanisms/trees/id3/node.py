@@ -40,7 +40,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     raw: list[int] = field(default_factory=list)
-    #: How many noises of each rate are in a raw count.
+    #: For each noise rate, the number of noise draws of that rate in one raw count.
     noises: Counter[Rate] = field(default_factory=Counter)
     pruned: bool = False
     #: The variance of the noise of all leaf counts below: at most 2/ε² per count.

@@ -73,11 +73,12 @@ class SplitRule:
             return scores(measured, self.grid, self.sensitivity, BITS, self.criterion.direction)
 
         if self.sensitivity is Sensitivity.FLATTENED:
-            # The largest δ is over the attributes of one node, because other nodes contain other
-            # records.
+            # Flattened scores use the largest δ of any attribute of the node. Other nodes hold
+            # other records, so each node is scored by itself.
             return executor.map(score, nodes)
         every = [table for tables in nodes for table in tables]
-        # Tables are interleaved, so that parts cost the same. Every part has at least one table.
+        # With n workers, each gets every n-th table, so that all take about the same time. Every
+        # part has at least one table.
         parts = [every[i :: executor.workers] for i in range(min(executor.workers, len(every)))]
         results = np.empty(len(every), dtype=np.int64)
         for i, part in enumerate(executor.map(score, parts)):

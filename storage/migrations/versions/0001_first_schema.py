@@ -24,8 +24,8 @@ def upgrade() -> None:
     for table in ("entry", "settlement", "audit"):
         forbid(table, "UPDATE", "is append-only")
         forbid(table, "DELETE", "is append-only")
-    # Keys and answers are kept for ever: a pruned key would draw fresh noise, and a second answer
-    # under one key would be a second release for one charge.
+    # Queries are never deleted. A retry under a deleted idempotency key would draw fresh noise, and
+    # so release a second answer for one charge.
     forbid("query", "DELETE", "is kept for ever")
     forbid("query", "UPDATE", "has ended", when="OLD.state <> 0")
     forbid("budget_account", "DELETE", "is kept for ever")

@@ -15,9 +15,10 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-# Every guard stands in the WHERE of the UPDATE it guards. A member that is refused rolls back to
-# the start of its own block and so leaves nothing behind; the others are not touched. The digest
-# is that of storage.chain, byte for byte.
+# Danger: a check made before an UPDATE could be outdated when the UPDATE writes. So the condition
+# that a charge fits is in the WHERE of the UPDATE itself. A refused query rolls back to the start
+# of its own block, and the other queries of the batch are kept. The digests of entries must equal
+# those of ``storage.chain``, byte for byte.
 RESERVE = """
 CREATE FUNCTION reserve_queries(
     ids uuid[], analysts bigint[], datasets bigint[], versions int[], keys text[],

@@ -56,7 +56,8 @@ def alter_accounts() -> None:
     for column in ADDED:
         op.execute(f"ALTER TABLE budget_account ADD COLUMN {column} BIGINT NOT NULL DEFAULT 0")
     for name in ("epsilon", "delta"):
-        # Migration 0001 left the name to the naming convention, which put the table's before it.
+        # Migration 0001 gave the constraint a full name, before which SQLAlchemy's naming
+        # convention put the prefix and the table's name once more.
         old = f"ck_budget_account_ck_budget_account_{name}"
         op.execute(f"ALTER TABLE budget_account DROP CONSTRAINT {old}")
     for name, condition in (("guard", GUARD), ("rho", RHO)):
@@ -108,7 +109,8 @@ def copy_accounts() -> None:
         "frozen, seq, head"
     )
     op.execute(f"INSERT INTO budget_account_0009 ({columns}) SELECT {columns} FROM budget_account")
-    # Dropping a table runs no trigger. The trigger and the indexes go with it.
+    # Dropping a table runs no DELETE trigger. It also drops the table's trigger and indexes, which
+    # the following statements create again.
     op.drop_table("budget_account")
     op.rename_table("budget_account_0009", "budget_account")
     op.create_index("ix_budget_account_analyst_id", "budget_account", ["analyst_id"])

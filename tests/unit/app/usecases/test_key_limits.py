@@ -79,7 +79,8 @@ def test_a_key_sees_its_datasets_alone(two: Service) -> None:
     for path in (f"/v1/queries/{paid}", f"/v1/queries/{paid}/answer"):
         assert two("notebook", "GET", path).status_code == 404
     assert two("notebook", "DELETE", f"/v1/queries/{paid}").status_code == 404
-    for path in ("/v1/datasets", "/v1/budgets", "/v1/queries", "/v1/ledger"):
+    limited(two, "ana", "other", datasets=["square"])
+    for path in ("/v1/datasets", "/v1/budgets", "/v1/queries", "/v1/ledger", "/v1/users/ana/keys"):
         everything = two("notebook", "GET", path).json()
         assert "triangle" in str(everything), path
         assert "square" not in str(everything), path
@@ -121,6 +122,7 @@ def test_a_restricted_key_revokes_itself_alone(two: Service) -> None:
         ({"until": "2001-01-01T00:00:00Z"}, ["body", "until"]),
         ({"until": "2100-01-01T00:00:00"}, ["body", "until"]),
         ({"until": 4102444800}, ["body", "until"]),
+        ({"until": "9999-12-31T23:59:59-12:00"}, ["body", "until"]),
         ({"datasets": []}, ["body", "datasets"]),
         ({"roles": ["admin"]}, ["body", "roles"]),
     ],

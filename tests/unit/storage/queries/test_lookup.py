@@ -109,8 +109,10 @@ def test_a_key_finds_only_its_datasets(world: World, asking: QueryLookup) -> Non
     elsewhere = world.dataset()
     reservation = world.ledger.reserve(request(dataset, analyst, key="k"))
     assert isinstance(reservation, Reservation)
-    assert world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
     scoped = replace(analyst, scope=KeyScope(datasets=frozenset({elsewhere.id})))
+    with pytest.raises(NotFound):  # not even that it runs
+        asking.look_up(dataset.name, scoped, "k", BODY_HASH)
+    assert world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
     for key in ("k", "new", None):  # not even a replay
         with pytest.raises(NotFound):
             asking.look_up(dataset.name, scoped, key, BODY_HASH)
