@@ -23,16 +23,19 @@ LARGEST_SUM = 1 << 62
 def admits(limits: Sequence[Any], sums: Sequence[Any], charge: Sequence[Any]) -> Any:
     """The guard: whether ``charge`` fits. Each sequence has one amount per measure.
 
+    After these, ``limits`` has 1 if the account allows releases without a finite ε, and 0 if not.
     δ must fit, and so must ε or ρ. A release without a finite ε fits by ρ alone, as does every
     later charge. For whole numbers the result is a bool, which quotes, look-ups and the writer
-    read. For columns it is the SQL condition of the UPDATE that charges, so it uses only ``&``,
-    ``|`` and ``<=``.
+    read. For columns it is the SQL condition of the UPDATE that charges, so its only
+    operators are ``&``, ``|``, ``<=``, ``+`` and ``*``.
     """
-    (limit_epsilon, limit_delta, limit_rho, _), (epsilon, delta, rho, unpriced) = limits, sums
+    limit_epsilon, limit_delta, limit_rho, _, gaussian = limits
+    epsilon, delta, rho, unpriced = sums
+    allowed = charge[3] <= gaussian * LARGEST_SUM
     in_epsilon = (unpriced + charge[3] <= 0) & (epsilon + charge[0] <= limit_epsilon)
     in_rho = (1 <= limit_rho) & (rho + charge[2] <= limit_rho)  # noqa: SIM300 - the order of SQL
     in_bits = epsilon + charge[0] <= LARGEST_SUM
-    return (delta + charge[1] <= limit_delta) & (in_epsilon | in_rho & in_bits)
+    return allowed & (delta + charge[1] <= limit_delta) & (in_epsilon | in_rho & in_bits)
 
 
 def counts_rho(limit_epsilon_nano: Any) -> bool:
@@ -54,34 +57,46 @@ class AccountRank(IntEnum):
 class Limit:
     """What an account may be charged: E, D, the limit in ρ, and the δ_c that it follows from.
 
-    The limit in ρ and δ_c are 0 in an account where ε alone counts.
+    The limit in ρ and δ_c are 0 in an account where ε alone counts. ``gaussian`` allows releases
+    without a finite ε, after the first of which charges fit by ρ alone.
     """
 
     epsilon_nano: int
     delta_atto: int = 0
     rho_femto: int = 0
     composition_atto: int = 0
+    gaussian: bool = False
 
     def __post_init__(self) -> None:
         if min(self.amounts) < 0:
             raise ValueError(f"a limit is non-negative, got {self!r}")
         if self.rho_femto and not (self.composition_atto and counts_rho(self.epsilon_nano)):
             raise ValueError("a limit in ρ follows from δ_c and from ε of at most 1000")
+        if self.gaussian and not self.rho_femto:
+            raise ValueError("releases without a finite ε need a limit in ρ")
 
     @classmethod
-    def of(cls, loss: PrivacyLoss, composition_atto: int = 0) -> Self:
+    def of(cls, loss: PrivacyLoss, composition_atto: int = 0, gaussian: bool = False) -> Self:
         """The limit that promises ``loss`` with δ_c on top.
 
-        Raises: ValueError for a δ_c or, with δ_c above 0, an ε beyond ``accounting.conversion``.
+        Raises: ValueError for a δ_c or, with δ_c above 0, an ε beyond ``accounting.conversion``;
+            for ``gaussian`` where the limit in ρ is 0.
         """
         epsilon = loss.epsilon_nano
         rho = rho_limit(epsilon, composition_atto) if composition_atto else 0
-        return cls(epsilon, loss.delta_atto, rho, composition_atto)
+        return cls(epsilon, loss.delta_atto, rho, composition_atto, gaussian)
+
+    @classmethod
+    def read(cls, amounts: Sequence[int]) -> Self:
+        """The limit with these ``amounts``."""
+        epsilon, delta, rho, composition, gaussian = amounts
+        return cls(epsilon, delta, rho, composition, bool(gaussian))
 
     @property
     def amounts(self) -> tuple[int, ...]:
-        """One whole number per measure (``accounting.measures``)."""
-        return (self.epsilon_nano, self.delta_atto, self.rho_femto, self.composition_atto)
+        """One whole number per measure (``accounting.measures``), then ``gaussian`` as 0 or 1."""
+        promise = (self.epsilon_nano, self.delta_atto, self.rho_femto, self.composition_atto)
+        return (*promise, int(self.gaussian))
 
     @property
     def has_rho(self) -> bool:
@@ -93,15 +108,15 @@ class Limit:
         """(E, D), without δ_c."""
         return PrivacyLoss(self.epsilon_nano, self.delta_atto)
 
-    def as_dict(self) -> dict[str, str]:
-        """E and D; with δ_c also ``composition_delta`` and the limit in ``rho``."""
+    def as_dict(self) -> dict[str, str | bool]:
+        """E and D; with δ_c also it and the limit in ``rho``, and ``gaussian`` where allowed."""
         if not self.has_rho:
-            return formatted(self.amounts)
-        composition = format_units(self.composition_atto, 18)
+            return dict(formatted(self.amounts))
         return {
             **formatted(self.amounts),
             "rho": format_units(self.rho_femto, 15),
-            "composition_delta": composition,
+            "composition_delta": format_units(self.composition_atto, 18),
+            **({"gaussian": True} if self.gaussian else {}),
         }
 
 
@@ -134,7 +149,10 @@ def fits_more(limits: Sequence[int], sums: Sequence[int], charge: Sequence[int])
 
     It is the larger number of the two ways, by ε or by ρ, and at most what δ allows.
     """
-    (most_epsilon, most_delta, most_rho, _), (epsilon, delta, rho, unpriced) = limits, sums
+    most_epsilon, most_delta, most_rho, _, gaussian = limits
+    epsilon, delta, rho, unpriced = sums
+    if charge[3] and not gaussian:
+        return 0
 
     def times(room: int, each: int) -> int | None:
         return (room // each if each else None) if room >= 0 else 0

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
-from accounting.privacy_loss import PrivacyLoss, format_units
+from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import LARGEST_FEMTO, Pure, RhoBound, Together
 
 Composition = Literal["sequential", "parallel"]
@@ -27,7 +27,8 @@ NO_RELEASE = Together(())
 class Step:
     """``times`` releases of ``loss`` each; parallel releases read disjoint records.
 
-    ``bound``: the ρ of one release; None stands for any release that is private at ``loss``.
+    ``bound``: the ρ of one release; None stands for any release that is private at ``loss``. A loss
+    without a finite ε states ρ itself, of which ``bound`` is at most the part that is used.
     ``members``: the most records of one person, who is the group that the charge in ρ protects.
     """
 
@@ -48,6 +49,8 @@ class Step:
     @property
     def rho_femto(self) -> int:
         """The charge of one release in whole femto-ρ, rounded up."""
+        if self.loss.unpriced:
+            return self.loss.rho_femto
         return (self.bound or Pure(self.loss.epsilon())).femto(self.members)
 
     def total_rho(self) -> int:
@@ -55,21 +58,27 @@ class Step:
 
     def for_group(self, members: int) -> Self:
         """The same step for persons with up to ``members`` times as many records."""
-        return replace(self, members=self.members * members)
+        loss = self.loss
+        if loss.unpriced:
+            loss = replace(loss, rho_femto=loss.rho_femto * members**2)
+        return replace(self, loss=loss, members=self.members * members)
 
     def as_dict(self) -> dict[str, object]:
         return {
             "what": self.what,
-            **self.loss.as_dict(),
-            "rho": format_units(self.rho_femto, 15),
+            **replace(self.loss, rho_femto=self.rho_femto).as_charge(),
             "times": self.times,
             "composition": self.composition,
         }
 
 
 def total(steps: Iterable[Step]) -> PrivacyLoss:
-    """The loss of all steps together, by sequential composition of their totals."""
-    return sum((step.total() for step in steps), PrivacyLoss(0))
+    """The loss of all steps together, by sequential composition of their totals.
+
+    It counts as one release without a finite ε, however many of the steps have none.
+    """
+    whole = sum((step.total() for step in steps), PrivacyLoss(0))
+    return replace(whole, unpriced=min(whole.unpriced, 1))
 
 
 def total_rho(steps: Iterable[Step]) -> int:

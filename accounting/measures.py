@@ -4,7 +4,8 @@ Charges, limits, entries and verification have one amount per measure, in this o
 ``accounting.account.admits`` decides whether a charge fits.
 
 The last measure counts releases without a finite ε and has no limit. In its place a limit has its
-δ_c in units of 10⁻¹⁸: the δ, on top of its own, for which the limit in ρ was computed.
+δ_c in units of 10⁻¹⁸: the δ, on top of its own, for which the limit in ρ was computed. Such
+releases fit only where the limit has the permission in the column ``GAUSSIAN``.
 """
 
 from typing import NamedTuple
@@ -29,6 +30,10 @@ class Measure(NamedTuple):
         """The column of an entry, whose amount is signed."""
         return f"d_{self.column}"
 
+
+#: The column of an account that is 1 if it allows releases without a finite ε; and that of an
+#: entry which moves it, null in an entry of no limit and in those of earlier schemas.
+GAUSSIAN, MOVED_GAUSSIAN = "lim_gaussian", "d_gaussian"
 
 MEASURES = (
     Measure("epsilon", 9, "eps_n", "lim_eps_n"),

@@ -81,6 +81,21 @@ class PrivacyLoss:
         part = type(self)(self.epsilon_nano * share.numerator // share.denominator)
         return part, self - part
 
+    def weighted(self, weights: Sequence[Fraction]) -> list[Self]:
+        """One share per weight, which add up to 1; the last share also has the remainder and δ.
+
+        Shares of ε are rounded down; of a loss without a finite ε, shares of ρ.
+        """
+        whole = self.rho_femto if self.unpriced else self.epsilon_nano
+        parts = [whole * one.numerator // one.denominator for one in weights]
+        parts[-1] = whole - sum(parts[:-1])
+        if self.unpriced:
+            return [type(self)(0, 0, part, 1) for part in parts]
+        return [
+            type(self)(part, self.delta_atto if last else 0)
+            for part, last in zip(parts, [*[False] * (len(parts) - 1), True], strict=True)
+        ]
+
     @property
     def amounts(self) -> tuple[int, ...]:
         """One whole number per measure (``accounting.measures``)."""
@@ -99,9 +114,10 @@ class PrivacyLoss:
             amounts["rho"] = format_units(self.rho_femto, 15)
         return amounts
 
-    def as_charge(self) -> dict[str, str]:
-        """The same with ``rho``, as clients see charges."""
-        return self.as_dict(with_rho=True)
+    def as_charge(self, with_rho: bool = True) -> dict[str, str | None]:
+        """The same with ``rho``, as clients see charges; ε is None if it is not finite."""
+        charge = self.as_dict(with_rho or self.unpriced > 0)
+        return {**charge, "epsilon": None} if self.unpriced else {**charge}
 
 
 #: No charge and no limit is larger in any measure.

@@ -126,6 +126,21 @@ class LaplaceNoiseOnPersons(RhoBound):
 
 
 @dataclass(frozen=True, slots=True)
+class GaussianNoise(RhoBound):
+    """Discrete Gaussian noise of σ² = ``square`` on a vector of whole numbers; it has no finite ε.
+
+    One change moves the vector by at most ``squares`` in the sum of squares. Source: Canonne,
+    Kamath, Steinke 2020, Theorem 14.
+    """
+
+    square: Fraction
+    squares: int
+
+    def of_group(self, members: int) -> Fraction:
+        return self.squares * members**2 / (2 * self.square)
+
+
+@dataclass(frozen=True, slots=True)
 class Together(RhoBound):
     """Several releases from the same records, also if earlier ones choose the later ones."""
 

@@ -23,11 +23,14 @@ from accounting.privacy_loss import (
     format_units,
     parse_units,
 )
+from accounting.rho import LARGEST_FEMTO
 from app.contract.models import Body
 
 #: The range of a query's ε: 10⁻⁶ … 10⁶.
 MIN_QUERY_EPSILON_NANO = NANO // 10**6
 MAX_QUERY_EPSILON_NANO = NANO * 10**6
+#: ρ of a query is at most 1000, more than any account admits.
+MAX_QUERY_RHO_FEMTO = LARGEST_FEMTO
 
 _DECIMAL = r"^[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
@@ -88,6 +91,8 @@ class Units:
 
 #: ε of a query, in units of 10⁻⁹.
 QueryEpsilon = Annotated[int, Units(9, MIN_QUERY_EPSILON_NANO, MAX_QUERY_EPSILON_NANO)]
+#: ρ of a query, in units of 10⁻¹⁵.
+QueryRho = Annotated[int, Units(15, 1, MAX_QUERY_RHO_FEMTO)]
 #: ε of a limit (an allowance or a cap), in units of 10⁻⁹.
 LimitEpsilon = Annotated[int, Units(9, 0, MAX_EPSILON_NANO)]
 #: δ of a query or of a limit, in units of 10⁻¹⁸: 0 ≤ δ < 1.
@@ -123,11 +128,16 @@ class OverallFields(LimitFields):
 USUAL_COMPOSITION_ATTO = ATTO // 10**4
 
 
-class AllowanceFields(LimitFields):
-    """A limit; ``composition_delta`` also counts charges in ρ, which admits more small queries."""
+class CompositionFields(Body):
+    """The δ_c of a limit: charges are counted in ρ as well, which admits more small queries.
+
+    0: in ε alone. ``gaussian`` allows Gaussian noise, after whose first charge only the limit in ρ
+    admits charges.
+    """
 
     composition_delta: Annotated[int, Units(18, 0, MOST_COMPOSITION_ATTO)] = 0
     allow_large_delta: bool = False
+    gaussian: bool = False
 
     @model_validator(mode="after")
     def _small(self) -> Self:
@@ -136,23 +146,36 @@ class AllowanceFields(LimitFields):
                 "a composition_delta above 0.0001 needs allow_large_delta: it is the share of "
                 "the probability for which the promise of epsilon does not hold"
             )
+        if self.gaussian and not self.composition_delta:
+            raise ValueError("gaussian needs a composition_delta")
+        return self
+
+
+class AllowanceFields(LimitFields, CompositionFields):
+    """A limit in ε and δ, and maybe a δ_c."""
+
+    @model_validator(mode="after")
+    def _counts_rho(self) -> Self:
         if self.composition_delta and self.epsilon > MOST_EPSILON_NANO:
             raise ValueError("composition_delta needs an epsilon of at most 1000")
         return self
 
     def value(self) -> Any:
-        return AccountLimit.of(PrivacyLoss(self.epsilon, self.delta), self.composition_delta)
+        loss = PrivacyLoss(self.epsilon, self.delta)
+        return AccountLimit.of(loss, self.composition_delta, self.gaussian)
 
 
 @dataclass(frozen=True)
 class AsAmounts:
     """Annotates a value of ``accounting`` that is read and written as a JSON object of amounts.
 
-    ``fields`` reads it; ``more`` are the names that it may write beside ε and δ.
+    ``fields`` reads it; ``more`` are the names of amounts that it may write beside ε and δ, and
+    ``flags`` those of permissions.
     """
 
     fields: type[LimitFields]
     more: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
     def __get_pydantic_core_schema__(
         self, source: type[Any], handler: GetCoreSchemaHandler
@@ -166,9 +189,7 @@ class AsAmounts:
             python_schema=core_schema.union_schema([instance, read]),
             serialization=core_schema.plain_serializer_function_ser_schema(
                 source.as_dict,
-                return_schema=core_schema.dict_schema(
-                    core_schema.str_schema(), core_schema.str_schema()
-                ),
+                return_schema=core_schema.dict_schema(core_schema.str_schema()),
             ),
         )
 
@@ -177,16 +198,20 @@ class AsAmounts:
     ) -> JsonSchemaValue:
         if handler.mode == "serialization":
             amount = {"type": "string", "pattern": _DECIMAL}
+            amounts = dict.fromkeys(("epsilon", "delta", *self.more), amount)
+            flags = {name: {"type": "boolean"} for name in self.flags}
             return {
                 "type": "object",
-                "properties": dict.fromkeys(("epsilon", "delta", *self.more), amount),
+                "properties": {**amounts, **flags},
                 "required": ["epsilon", "delta"],
             }
         return handler(self.fields.__pydantic_core_schema__)
 
 
 #: An allowance or a cap: 0 ≤ ε ≤ 10⁹, and maybe a δ_c.
-Allowance = Annotated[AccountLimit, AsAmounts(AllowanceFields, ("rho", "composition_delta"))]
+Allowance = Annotated[
+    AccountLimit, AsAmounts(AllowanceFields, ("rho", "composition_delta"), ("gaussian",))
+]
 #: A limit in ε and δ, a sum of charges, or the rest: 0 ≤ ε ≤ 10⁹.
 Limit = Annotated[PrivacyLoss, AsAmounts(LimitFields)]
 #: A sum of charges, or the rest, which has ρ in an account that counts in it.

@@ -12,8 +12,8 @@ from pydantic import (
 
 from accounting.conversion import MOST_COMPOSITION_ATTO
 from accounting.privacy_loss import PrivacyLoss
-from app.contract.amounts import Allowance, Charged, Epsilon, Limit, Units
-from app.contract.models import Body, Listing, Reply
+from app.contract.amounts import Allowance, Charged, CompositionFields, Epsilon, Limit, Units
+from app.contract.models import Listing, Reply
 
 #: The charges that one point of a budget's history sums up: of a day, a kind or a mechanism.
 By = Literal["day", "kind", "mechanism"]
@@ -76,11 +76,10 @@ class GrantedAccount(AnalystAccount):
     etag: str
 
 
-class CompositionIn(Body):
-    """The δ_c of a cap: charges of all analysts are counted in ρ as well. 0: in ε alone."""
+class CompositionIn(CompositionFields):
+    """The δ_c of a cap, and whether it allows Gaussian noise; its ε and δ never change."""
 
     composition_delta: Annotated[int, Units(18, 0, MOST_COMPOSITION_ATTO)]
-    allow_large_delta: bool = False
 
 
 class Exposure(Reply):

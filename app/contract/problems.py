@@ -76,7 +76,7 @@ def _errors(error: errors.InvalidRequest | storage.InvalidRecords) -> Mapping[st
 
 
 def _cap_exhausted(error: CapExhausted) -> Mapping[str, Any]:
-    return {"charge": error.charge.as_dict(error.has_rho)}
+    return {"charge": error.charge.as_charge(error.has_rho)}
 
 
 def _below_spent(error: BelowSpent) -> Mapping[str, Any]:
@@ -96,7 +96,7 @@ def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
         epsilon = 0
     delta = min(error.remaining.delta_atto, error.charge.delta_atto)
     return {
-        "charge": error.charge.as_dict(error.has_rho),
+        "charge": error.charge.as_charge(error.has_rho),
         "remaining": error.remaining.as_dict(error.has_rho),
         "largest_affordable": formatted((epsilon, delta)),
         "entries": "/v1/ledger",

@@ -26,13 +26,15 @@ class QueryOut(Reply):
         validation_alias="request"
     )
     question: str | None = None
-    charge: dict[str, str] = Field(validation_alias="stated_charge")
+    charge: dict[str, str | None] = Field(validation_alias="stated_charge")
     created: Moment = Field(validation_alias="created_us")
     released: Moment | None = Field(validation_alias="release_us")
 
 
 class ChargeOut(Reply):
-    epsilon: str
+    """``epsilon``: null for a query that names ``rho``, because its loss has no finite ε."""
+
+    epsilon: str | None
     delta: str
     rho: str
     neighbouring: str

@@ -86,8 +86,15 @@ def sent_limit(form: Form) -> PrivacyLoss:
 
 
 def sent_allowance(form: Form) -> AccountLimit:
-    """The allowance in the same fields and composition_delta. Raises: RequestValidationError."""
-    fields = {name: form.get(name) or "0" for name in ("delta", "composition_delta")}
+    """The allowance in the same fields, composition_delta and gaussian.
+
+    Raises: RequestValidationError.
+    """
+    fields: dict[str, Any] = {
+        name: form.get(name) or "0" for name in ("delta", "composition_delta")
+    }
+    if form.get("gaussian"):
+        fields["gaussian"] = True
     return read(ALLOWANCE, {"epsilon": form.get("epsilon"), **fields})
 
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from functools import cached_property, partial
 from hashlib import sha256
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from accounting.privacy_loss import PrivacyLoss
-from app.contract.amounts import QueryEpsilon
+from app.contract.amounts import QueryEpsilon, QueryRho
 from app.contract.models import Body, Name
 from app.queries import AnyQuery
 from mechanisms.model.domains import Dataset
@@ -33,12 +33,45 @@ def written(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-class QueryRequest(Body):
-    """One query of one dataset; ``epsilon`` is exactly what it will be charged."""
+class Amounts(Body):
+    """The loss of a query: ``epsilon``, or ``rho`` of a kind that adds Gaussian noise."""
+
+    epsilon: QueryEpsilon | None = None
+    rho: QueryRho | None = Field(
+        default=None,
+        description=(
+            "In place of `epsilon`: the charge of Gaussian noise, in accounts that allow it."
+        ),
+    )
+    query: AnyQuery
+
+    @model_validator(mode="after")
+    def _offered(self) -> Self:
+        if self.rho is not None and not self.query.gaussian:
+            raise ValueError(f"rho is not offered for queries of the kind {self.query.name}")
+        if self.rho is not None and self.query.delta_atto():
+            raise ValueError("rho is not offered for queries with a delta")
+        return self
+
+    @cached_property
+    def loss(self) -> PrivacyLoss:
+        """Exactly what the query is charged; its ρ is worked out with its price if ε is named."""
+        if self.rho is not None:
+            return PrivacyLoss(0, 0, self.rho, 1)
+        assert self.epsilon is not None, "a request without an amount has a target"
+        return PrivacyLoss(self.epsilon, self.query.delta_atto())
+
+
+class QueryRequest(Amounts):
+    """One query of one dataset; ``epsilon`` or ``rho`` is exactly what it will be charged."""
 
     dataset: Name
-    epsilon: QueryEpsilon
-    query: AnyQuery
+
+    @model_validator(mode="after")
+    def _one_amount(self) -> Self:
+        if (self.epsilon is None) == (self.rho is None):
+            raise ValueError("exactly one of epsilon and rho is required")
+        return self
 
     def priced(self, dataset: Dataset) -> Priced:
         """The request with its price for ``dataset``; repeated calls work the price out once.
@@ -54,9 +87,10 @@ class QueryRequest(Body):
     @cached_property
     def canonical(self) -> bytes:
         """The request in one fixed JSON form, for its hash and for the history of queries."""
-        return json.dumps(
-            self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=True
-        ).encode()
+        # Requests had no ``rho`` at first: without one their text is what it was.
+        unnamed = {name for name in ("epsilon", "rho") if getattr(self, name) is None}
+        whole = self.model_dump(mode="json", exclude=unnamed)
+        return json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
     @cached_property
     def body_hash(self) -> bytes:
@@ -78,12 +112,10 @@ class QueryRequest(Body):
     def in_form(self, form: int) -> bytes:
         """The canonical JSON with the defaults that a stored request of this form had."""
         query = self.query if form == FORM else self.query.in_form(form)
-        same = QueryRequest.model_construct(dataset=self.dataset, epsilon=self.epsilon, query=query)
+        same = QueryRequest.model_construct(
+            dataset=self.dataset, epsilon=self.epsilon, rho=self.rho, query=query
+        )
         return same.canonical
-
-    @cached_property
-    def loss(self) -> PrivacyLoss:
-        return PrivacyLoss(self.epsilon, self.query.delta_atto())
 
 
 class Priced:
@@ -117,18 +149,16 @@ class Priced:
         ).encode()
 
 
-class QuoteRequest(Body):
+class QuoteRequest(Amounts):
     """The body of a query, or the same with an accuracy ``target`` in place of ``epsilon``."""
 
     dataset: Name
-    epsilon: QueryEpsilon | None = None
     target: dict[str, Annotated[float, Field(gt=0, le=1e12)]] | None = Field(
         default=None, min_length=1, max_length=4
     )
-    query: AnyQuery
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Any:
-        if (self.epsilon is None) == (self.target is None):
-            raise ValueError("exactly one of epsilon and target is required")
+        if [self.epsilon, self.rho, self.target].count(None) != 2:
+            raise ValueError("exactly one of epsilon, rho and target is required")
         return self

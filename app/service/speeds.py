@@ -25,6 +25,7 @@ import numpy as np
 import structlog
 
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import FEMTO
 from app.queries import QUERY, QUERY_KINDS, Query, QueryContext
 from app.queries.parts.cost import Speed, Speeds, entries
 from app.service.fit import Timing, covers, fitted
@@ -45,6 +46,8 @@ FEW, MANY, MOST = 16, 1 << 14, 1 << 16
 #: The name of the work of growing trees. Trees split all nodes only if the noise is small, so these
 #: queries run with a large ε.
 GROWTH = "rows of nodes"
+#: The loss of the references that add Gaussian noise: ρ = 0.01.
+GAUSSIAN = PrivacyLoss(0, 0, FEMTO // 100, 1)
 _ROOT = Path(__file__).parents[2]
 #: Each kind of work is timed by at least this many queries: on tables, and on other records.
 REFERENCES = 1
@@ -109,9 +112,13 @@ class Reference:
     #: True if the same query has already run on as many records, so that all its kernels are
     #: loaded.
     is_warm: bool = False
+    #: True for a loss in ρ alone.
+    is_gaussian: bool = False
 
     @property
     def loss(self) -> PrivacyLoss:
+        if self.is_gaussian:
+            return GAUSSIAN
         delta = self.query.delta_atto()
         grows = GROWTH in self.query.work(self.dataset, PrivacyLoss(NANO, delta))
         return PrivacyLoss(1000 * NANO if grows else NANO, delta)
@@ -156,11 +163,12 @@ class Example(NamedTuple):
     query: Query
     place: int
     is_large: bool
+    is_gaussian: bool = False
 
 
 @cache
 def _examples() -> tuple[Example, ...]:
-    """Examples that together contain every kind of work, and all large ones.
+    """Examples that together contain every kind of work, and all large and all Gaussian ones.
 
     A kind of work on tables and on graphs is timed on both: a unit of one may take longer.
     """
@@ -176,6 +184,9 @@ def _examples() -> tuple[Example, ...]:
                     if is_large or any(counts[name] < REFERENCES for name in kinds):
                         counts.update(kinds)
                         chosen.append(Example(query, place, is_large))
+            for body in kind.examples.gaussian(dataset):
+                query = QUERY.validate_json(json.dumps(body))
+                chosen.append(Example(query, place, is_large=False, is_gaussian=True))
     return tuple(chosen)
 
 
@@ -186,7 +197,12 @@ def references(size: int, shape: str) -> dict[int, Reference]:
     """
     records = made_up(size, shape)
     return {
-        number: Reference(one.query, *records[one.place], is_warm=shape != SHAPES[0])
+        number: Reference(
+            one.query,
+            *records[one.place],
+            is_warm=shape != SHAPES[0],
+            is_gaussian=one.is_gaussian,
+        )
         for number, one in enumerate(_examples())
         if size == FEW
         or (not one.is_large and (size < MOST or isinstance(records[one.place][0], TableRecords)))

@@ -1,7 +1,7 @@
 """Allowances of analysts, and the charges against them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
 
@@ -85,9 +85,10 @@ def grant(
 def promise_cap(
     services: Services, caller: Caller, dataset: str, change: CompositionIn
 ) -> AccountBalance:
-    """Set the δ_c of the cap of the caller's dataset; its ε and δ never change.
+    """Set the δ_c of the cap of the caller's dataset, and whether it allows Gaussian noise.
 
-    Raises: NotFound, BelowSpent; InvalidRequest for a cap above ε = 1000.
+    Its ε and δ never change. Raises: NotFound, BelowSpent; InvalidRequest for a cap above ε = 1000
+    and for Gaussian noise where δ_c is too small for a limit in ρ.
     """
     require(caller, "owner")
     stored = owned(services, caller, dataset)
@@ -97,6 +98,11 @@ def promise_cap(
             "composition_delta", type="cap", msg="it needs a cap with an epsilon of at most 1000"
         )
     limit = Limit.of(loss, change.composition_delta)
+    if change.gaussian and not limit.rho_femto:
+        raise InvalidRequest.at(
+            "gaussian", type="cap", msg="it needs a composition_delta that leaves a limit in rho"
+        )
+    limit = replace(limit, gaussian=change.gaussian)
     account = services.ledger.limit_cap(stored.id, limit, actor_id=caller.id)
     return _balance(AccountBalance, account, partial(charges_by_kind, stored))
 

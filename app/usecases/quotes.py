@@ -1,6 +1,5 @@
 """Quotes: the price and the accuracy of a query. They use public facts only, so they are free."""
 
-from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.contract.errors import UnsupportedQuery
 from app.contract.queries import ChargeOut, QuoteOut
@@ -29,10 +28,10 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
     public = dataset.public
     if public is None:
         raise NoRecords(dataset.name)  # The owner has not uploaded the node list yet.
-    if request.epsilon is not None:
-        loss = PrivacyLoss(request.epsilon, request.query.delta_atto())
+    if request.target is None:
+        loss = request.loss
     else:
-        loss = request.query.loss_reaching(public, request.target or {})
+        loss = request.query.loss_reaching(public, request.target)
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)

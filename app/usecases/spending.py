@@ -46,7 +46,7 @@ def habit(points: Sequence[Point], rest: PrivacyLoss) -> Habit:
     usual = _rounded(charged // queries) if measured else FIRST_EPSILON_NANO
     # Some answer of that ε: its ρ is at most that of any ε-DP query.
     answer = (usual, 0, pure_femto(usual), 0)
-    answers = fits_more(rest.amounts, NOTHING, answer) or 0
+    answers = fits_more((*rest.amounts, 0), NOTHING, answer) or 0
     return Habit(format_units(usual, 9), answers, measured)
 
 
@@ -73,7 +73,7 @@ def burn_down(points: Sequence[Point], allowance: PrivacyLoss) -> list[Day]:
     in an account that counts in ρ; nothing of ε remains then.
     """
     days = []
-    limit, charged = (*allowance.amounts[:2], 0, 0), PrivacyLoss(0)
+    limit, charged = (*allowance.amounts[:2], 0, 0, 0), PrivacyLoss(0)
     for point in sorted(points, key=lambda point: point.label):
         charged += point.charged
         rest = remaining(limit, charged.amounts)

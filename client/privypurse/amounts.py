@@ -15,24 +15,30 @@ Number = int | float | str | Decimal
 class Amount:
     """A privacy loss (ε, δ), or a limit on a privacy loss.
 
-    ``rho`` and ``composition_delta`` are None where the service states none.
+    ``epsilon`` is infinite in a charge of Gaussian noise, which is counted in ρ alone. ``rho`` and
+    ``composition_delta`` are None where the service states none. ``gaussian``: whether a limit
+    allows Gaussian noise.
     """
 
     epsilon: Decimal
     delta: Decimal = Decimal(0)
     rho: Decimal | None = None
     composition_delta: Decimal | None = None
+    gaussian: bool = False
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        more = (body.get(name) for name in ("rho", "composition_delta"))
-        return cls(
-            Decimal(body["epsilon"]),
-            Decimal(body.get("delta", "0")),
-            *(None if one is None else Decimal(one) for one in more),
+        rho, composition = (
+            None if body.get(name) is None else Decimal(body[name])
+            for name in ("rho", "composition_delta")
         )
+        epsilon = Decimal("Infinity" if body["epsilon"] is None else body["epsilon"])
+        delta = Decimal(body.get("delta", "0"))
+        return cls(epsilon, delta, rho, composition, body.get("gaussian", False))
 
     def __str__(self) -> str:
+        if not self.epsilon.is_finite():
+            return f"ρ = {self.rho:f}"
         return f"ε = {self.epsilon:f}" + (f", δ = {self.delta:f}" if self.delta else "")
 
     def with_rho(self) -> str:
@@ -52,10 +58,24 @@ def decimal_text(amount: Number) -> str:
         raise ValueError("an amount is a number or a decimal text") from None
 
 
-def limit(epsilon: Number, delta: Number, composition_delta: Number = 0) -> dict[str, str]:
+def loss(epsilon: Number | None, rho: Number | None) -> dict[str, str]:
+    """The amount in the body of a query. Raises: ValueError unless there is exactly one."""
+    if (epsilon is None) == (rho is None):
+        raise ValueError("a query has either epsilon or rho")
+    if rho is not None:
+        return {"rho": decimal_text(rho)}
+    assert epsilon is not None
+    return {"epsilon": decimal_text(epsilon)}
+
+
+def limit(
+    epsilon: Number, delta: Number, composition_delta: Number = 0, gaussian: bool = False
+) -> dict[str, Any]:
     """The request body of an allowance or a cap."""
-    body = {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
+    body: dict[str, Any] = {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
     composition = decimal_text(composition_delta)
     if Decimal(composition):
         body["composition_delta"] = composition
+    if gaussian:
+        body["gaussian"] = True
     return body

@@ -19,7 +19,7 @@ from privypurse.accounts import (
     Verification,
 )
 from privypurse.administration import Administration
-from privypurse.amounts import Number, decimal_text
+from privypurse.amounts import Number, loss
 from privypurse.answers import Answer
 from privypurse.connection import Connection, part
 from privypurse.frames import Listing, Stream
@@ -126,12 +126,13 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         query: Query[Any],
         *,
         epsilon: Number | None = None,
+        rho: Number | None = None,
         target: Mapping[str, float] | None = None,
     ) -> Quote:
         """The charge and the accuracy of a query, free; or the ε that reaches a ``target``."""
         body: dict[str, Any] = {"dataset": dataset, "query": query.body}
-        if epsilon is not None:
-            body["epsilon"] = decimal_text(epsilon)
+        if epsilon is not None or rho is not None:
+            body.update(loss(epsilon, rho))
         if target is not None:
             body["target"] = target
         return Quote.of(self._connection.json("POST", "/v1/quotes", json=body))
@@ -141,19 +142,21 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         dataset: str,
         query: Query[A],
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         timeout: float | None = None,
     ) -> A:
-        """The answer to one query, charged ``epsilon`` exactly and once.
+        """The answer to one query, charged ``epsilon`` or ``rho`` exactly and once.
 
+        ``rho`` adds Gaussian noise, for tables in accounts that allow it.
         ``key``: your own idempotency key; the same call with the same key returns the same answer,
         free. Without one each call is a new query. ``timeout``: seconds to wait for the answer;
         None waits as long as the query takes.
         Raises: BudgetExhausted and every other Problem; Unreachable; Unanswered.
         """
         columns: Columns = self.dataset(dataset).columns if query.described else {}
-        body = {"dataset": dataset, "epsilon": decimal_text(epsilon), "query": query.body}
+        body = {"dataset": dataset, **loss(epsilon, rho), "query": query.body}
         label = f"{query.body['kind']} on {dataset}"
         with Progress(label, show=self._show_progress) as progress:
             reply = ask_until_answered(

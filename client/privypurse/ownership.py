@@ -61,25 +61,34 @@ class Ownership:
         epsilon: Number,
         delta: Number = 0,
         composition_delta: Number = 0,
+        gaussian: bool = False,
         if_match: str | None = None,
     ) -> Account:
         """Set the allowance of one analyst on a dataset; it cannot be less than is spent.
 
         With ``composition_delta``, such as 10⁻⁶, charges also fit while their ρ adds up: the same
         promise pays for many more small queries. The cap needs one too (``promise_cap``).
+        ``gaussian`` allows Gaussian noise: from its first charge on, charges fit by ρ alone.
         """
         path = f"/v1/datasets/{part(name)}/budgets/{part(analyst)}"
         headers = {} if if_match is None else {"If-Match": if_match}
-        body = limit(epsilon, delta, composition_delta)
+        body = limit(epsilon, delta, composition_delta, gaussian)
         # A first attempt that succeeds changes the etag, so the service would refuse a repetition.
         repeatable = if_match is None
         return Account.of(
             self._connection.json("PUT", path, json=body, headers=headers, repeatable=repeatable)
         )
 
-    def promise_cap(self, name: str, composition_delta: Number) -> Balance:
-        """Set the composition_delta of a dataset's cap, whose ε and δ never change."""
-        body = {"composition_delta": decimal_text(composition_delta)}
+    def promise_cap(
+        self, name: str, composition_delta: Number, *, gaussian: bool = False
+    ) -> Balance:
+        """Set the composition_delta of a dataset's cap, and whether it allows Gaussian noise.
+
+        Its ε and δ never change.
+        """
+        body: dict[str, Any] = {"composition_delta": decimal_text(composition_delta)}
+        if gaussian:
+            body["gaussian"] = True
         return Balance.of(self._connection.json("PUT", f"/v1/datasets/{part(name)}/cap", json=body))
 
     def budgets_of(self, name: str) -> Budgets:

@@ -50,7 +50,7 @@ class Quote:
 
     def _repr_html_(self) -> str:
         rows = [
-            [step["what"], step["epsilon"], step["times"], step["composition"]]
+            [step["what"], step["epsilon"] or "–", step["times"], step["composition"]]
             for step in self.steps
         ]
         fits = "affordable" if self.affordable else "not affordable"

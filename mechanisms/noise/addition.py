@@ -5,6 +5,7 @@ The work depends on the words and the public length of the vector, never on its 
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,22 @@ from mechanisms.model.errors import NoiseOverflow
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness, Words, WordSource
 from mechanisms.noise.coins import OVERFLOW, mask
-from mechanisms.noise.rate import Rate
 
 Integers = NDArray[np.int64]
 #: (values, start, a, b, mask, words) → (next, position): adds noise to values[start:next] in place.
 #: ``position`` is the first word of the draw that the words do not suffice for, or OVERFLOW.
 Kernel = Callable[[Integers, int, np.uint64, np.uint64, np.uint64, Words], tuple[int, int]]
+
+
+class Scale(Protocol):
+    """Two public whole numbers that define the law of a kernel's noise, such as a ``Rate``."""
+
+    @property
+    def a(self) -> int: ...
+
+    @property
+    def b(self) -> int: ...
+
 
 #: Vectors of at least this length are split among the workers.
 PARALLEL_FROM = 1 << 15
@@ -34,14 +45,14 @@ def parts(count: int, executor: Executor) -> list[tuple[int, int]]:
 
 
 def add_noise(
-    kernel: Kernel, values: Integers, rate: Rate, randomness: Randomness, executor: Executor
+    kernel: Kernel, values: Integers, rate: Scale, randomness: Randomness, executor: Executor
 ) -> Integers:
     """``values`` with independent noise on each, shape (n,).
 
     Args:
         kernel: draws the noise; one of the kernels of this package.
         values: private whole numbers, |value| < 2⁶² by public bounds; not modified.
-        rate: λ of the noise; public, or hidden by the release instant.
+        rate: λ or σ of the noise; public, or hidden by the release instant.
         randomness: each part reads its own stream.
 
     Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴, whatever the values. In theory it costs δ
@@ -63,7 +74,7 @@ def block_size(count: int) -> int:
 
 
 def add_noise_in_blocks(
-    kernel: Kernel, values: Integers, rate: Rate, source: WordSource, size: int
+    kernel: Kernel, values: Integers, rate: Scale, source: WordSource, size: int
 ) -> None:
     """Add noise to ``values`` in place, from blocks of ``size`` ≥ 1 words.
 

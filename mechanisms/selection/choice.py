@@ -15,12 +15,14 @@ class Choice:
     """One way to select; ``draws`` is read by the selectors that draw one after another.
 
     ``clip``: lower scores count as this many units. 0 stands for no clip; others take ``subset``.
+    ``gaussian``: the noisy vector has Gaussian noise, for a loss in ρ alone.
     """
 
     sensitivity: Sensitivity
     selector: SelectorName
     draws: Draws = "peeled"
     clip: int = 0
+    gaussian: bool = False
 
     @property
     def ordered(self) -> bool:
@@ -32,6 +34,8 @@ class Choice:
         named = {"sensitivity": self.sensitivity.value, "selector": self.selector}
         if self.clip:
             named["score_floor"] = str(self.clip)
+        if self.gaussian:
+            named["noise"] = "discrete_gaussian"
         drawn = self.selector in ("permute_and_flip", "exponential")
         return {**named, "draws": self.draws} if drawn else named
 

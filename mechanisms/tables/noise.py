@@ -1,18 +1,23 @@
 """The noise of released tables as a value: it draws, and it knows how wide it is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log
-from typing import Protocol
+from math import log, sqrt
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accounting.rho import GaussianNoise as GaussianRho
 from accounting.rho import LaplaceNoise as LaplaceRho
 from accounting.rho import LaplaceNoiseOnPersons, RhoBound
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
+from mechanisms.noise import gaussian_sums
 from mechanisms.noise.addition import Integers
+from mechanisms.noise.discrete_gaussian import Deviation, discrete_gaussian
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.laplace_sums import half_width, variance
 from mechanisms.noise.rate import Rate
@@ -22,6 +27,8 @@ Floats = NDArray[np.float64]
 _TRIALS = np.concatenate([np.geomspace(1e-6, 0.5, 120), 1 - np.geomspace(0.5, 1e-4, 40)])
 #: How many of them there are, and the numbers that are bounded in one step.
 TRIES, _BLOCK = len(_TRIALS), 1 << 10
+
+_MOST_SHIFT = 60
 
 
 class Noise(Protocol):
@@ -117,3 +124,67 @@ class LaplaceNoise:
             - np.log(-np.expm1(-t - step))
         )
         return result
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """Discrete Gaussian noise: no finite ε; Q/(2σ²)-zCDP for numbers that move by Q in squares.
+
+    Numbers are rounded down to multiples of 2^``shift`` first, where σ would be too many steps:
+    each sum once, not each of its rows. ``squares`` is Q and ``deviation`` σ, in such multiples.
+    """
+
+    deviation: Deviation
+    squares: int
+    shift: int = 0
+    law = "discrete_gaussian"
+
+    @classmethod
+    def of(cls, rho_femto: int, moves: Sequence[Sequence[int]]) -> Self:
+        """The least noise for this ρ. ``moves``: all ways in which one change moves the numbers.
+
+        Raises: UnsupportedQuery for a ρ that is too small for exact arithmetic.
+        """
+        for shift in range(_MOST_SHIFT + 1):
+            # A number that moves by x has multiples below it that move by at most ⌈x / 2^shift⌉.
+            squares = max(sum((-(-one >> shift)) ** 2 for one in numbers) for numbers in moves)
+            try:
+                return cls(Deviation.of(rho_femto, squares), squares, shift)
+            except UnsupportedQuery:
+                if squares <= len(max(moves, key=len)):
+                    raise  # all numbers move by one multiple already
+        raise UnsupportedQuery("rho is too small for exact arithmetic")
+
+    @property
+    def scale(self) -> float:
+        return sqrt(float(self.deviation.square)) * 2.0**self.shift
+
+    @property
+    def variance(self) -> float:
+        return gaussian_sums.variance(self.deviation) * 4.0**self.shift
+
+    def rho_bound(self, total: int, largest: int) -> RhoBound:
+        return GaussianRho(self.deviation.square, self.squares)
+
+    def distinct_rho_bound(self, cells: int) -> RhoBound:
+        return GaussianRho(self.deviation.square, cells)
+
+    def add(self, values: Integers, randomness: Randomness, executor: Executor) -> Integers:
+        rounded = values >> self.shift
+        noisy = discrete_gaussian(rounded, self.deviation, randomness, executor)
+        return noisy << self.shift
+
+    def half_width(self, terms: int, miss: Fraction) -> int:
+        width = gaussian_sums.half_width(self.deviation, terms, miss)
+        # Each of the numbers was rounded down by less than one multiple.
+        return (width + (terms if self.shift else 0)) << self.shift
+
+    def upper_bounds(
+        self, first: Integers, second: Integers, a: float, b: float, miss: float
+    ) -> Floats:
+        # The noise is sub-Gaussian: E exp(t·X) ≤ exp(t²σ²/2) for every t, and sums have the sum of
+        # their σ² (Canonne, Kamath, Steinke 2020, Corollary 17).
+        squares = float(self.deviation.square) * (first * a * a + second * b * b)
+        rounded = (first * a + second * b) * bool(self.shift)
+        bounds: Floats = (np.sqrt(-2 * log(miss) * squares) + rounded) * 2.0**self.shift
+        return bounds

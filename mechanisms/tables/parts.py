@@ -7,6 +7,7 @@ division into cells, with a condition or without.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,6 +17,7 @@ from accounting.rho import RhoBound
 from mechanisms.kernels.cells import Measure
 from mechanisms.kernels.steps import floored, floored_squares
 from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.records import TableRecords
 from mechanisms.statistics.grid import Plan, real_exponent
 from mechanisms.statistics.tables import numeric, replaces
@@ -53,6 +55,15 @@ class Part(ABC):
     def rho_bound(self, dataset: Dataset, grid: Plan, cells: int, noise: Noise) -> RhoBound:
         """The ρ of ``noise`` on ``cells`` cells."""
 
+    def moves(self, dataset: Dataset, grid: Plan) -> Sequence[Sequence[int]]:
+        """The ways in which one change of the records moves numbers, for Gaussian noise.
+
+        Raises: UnsupportedQuery if the part has no Gaussian noise.
+        """
+        raise UnsupportedQuery(
+            f"Gaussian noise is not offered for {self.what}", supported={"amount": ["epsilon"]}
+        )
+
     @property
     def width(self) -> int:
         """How many numbers the part has in each cell."""
@@ -82,6 +93,11 @@ class RowSum(Part):
     ) -> RhoBound:
         changes = _rows_changed(dataset)
         return noise.rho_bound(changes * grid.cap, self.largest(grid, changes))
+
+    def moves(self, dataset: Dataset, grid: Plan) -> Sequence[Sequence[int]]:
+        # The changes are of different numbers, or of one.
+        changes = _rows_changed(dataset)
+        return [[grid.cap] * changes, [self.largest(grid, changes)]]
 
     def largest(self, plan: Plan, changes: int) -> int:
         """The most that one change of the records moves one number of the part.

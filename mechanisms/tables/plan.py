@@ -12,14 +12,14 @@ from math import prod
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
-from accounting.rho import RhoBound
+from accounting.rho import RhoBound, largest_pure
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.statistics.grid import Plan as Grid
 from mechanisms.statistics.grid import rate_at_most
 from mechanisms.statistics.tables import public_rows, replaces
-from mechanisms.tables.noise import LaplaceNoise, Noise
+from mechanisms.tables.noise import GaussianNoise, LaplaceNoise, Noise
 from mechanisms.tables.parts import Part
 from mechanisms.tables.request import Margin, TableRequest
 
@@ -53,6 +53,8 @@ class TablePlan:
     noise of rate ε_i / change, and the sum of the ε_i is at most ε. One change of the records moves
     the numbers of a part by at most its ``change`` in the L1 norm (``parts``). A number of persons
     is private for whole persons alone, at ``records_per_person`` times ``loss`` (``persons``).
+    A loss in ρ alone takes Gaussian noise instead: Σ Q_i/(2σ_i²) is at most ρ, where Q_i bounds the
+    sum of the squares of these moves.
     """
 
     request: TableRequest
@@ -94,13 +96,14 @@ class TablePlan:
     def measurements(self) -> tuple[Measurement, ...]:
         """All measurements; their losses add up to ``loss``, and the last has the remainder."""
         weights = self.request.weights(self.dataset)
-        losses = [self.loss.divided(weight)[0] for weight in weights.values()]
-        losses[-1] += self.loss - sum(losses, PrivacyLoss(0))
+        losses = self.loss.weighted(list(weights.values()))
         smallest: dict[Part, int] = {}
         for (part, _), loss in zip(weights, losses, strict=True):
-            smallest[part] = min(loss.epsilon_nano, smallest.get(part, loss.epsilon_nano))
+            # For the grid, ρ counts like the ε of a release of that ρ.
+            nano = largest_pure(loss.rho_femto) if loss.unpriced else loss.epsilon_nano
+            smallest[part] = min(nano, smallest.get(part, nano))
         if min(smallest.values()) < 1:
-            raise UnsupportedQuery("the share of one release is less than the smallest loss, 10⁻⁹")
+            raise UnsupportedQuery("the share of one release is less than the smallest loss")
         # One grid per part: a margin is the sum of the cells, step by step.
         grids = {part: part.plan(self.dataset, self.rows, nano) for part, nano in smallest.items()}
         return tuple(
@@ -111,8 +114,9 @@ class TablePlan:
 
     def steps(self) -> tuple[Step, ...]:
         """The steps that spend the loss; they add up to it exactly."""
+        law = "Gaussian" if self.loss.unpriced else "Laplace"
         return tuple(
-            Step(f"Laplace noise: {one.what}", one.loss, bound=self._rho_bound(one))
+            Step(f"{law} noise: {one.what}", one.loss, bound=self._rho_bound(one))
             for one in self.measurements
         )
 
@@ -133,6 +137,8 @@ class TablePlan:
         return prod(size for axis, size in enumerate(self.shape) if axis not in axes)
 
     def _noise(self, part: Part, margin: Margin | None, loss: PrivacyLoss, grid: Grid) -> Noise:
+        if loss.unpriced:
+            return GaussianNoise.of(loss.rho_femto, part.moves(self.dataset, grid))
         change = part.change(self.dataset, grid, self._size(margin))
         return LaplaceNoise(rate_at_most(loss.epsilon() / change))
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from math import isqrt
 
 from mechanisms.model.work import Work, together, work
+from mechanisms.noise.gaussian_sums import places
 from mechanisms.tables.aggregates import QuantilesOf
-from mechanisms.tables.noise import TRIES, Noise
+from mechanisms.tables.noise import TRIES, GaussianNoise, Noise
 from mechanisms.tables.parts import Part
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import Margin
@@ -42,8 +43,11 @@ def _widths(plan: TablePlan, margin: Margin | None) -> Work:
 def looks(noise: Noise, terms: int) -> int:
     """The most work to find the width of a sum of so many noises, in terms that are looked at.
 
-    The width is doubled and then halved in, and is below the scale times 10·√terms + 50.
+    The width is doubled and then halved in, and is below the scale times 10·√terms + 50. A law of
+    Gaussian noise is written down once.
     """
+    if isinstance(noise, GaussianNoise):
+        return places(noise.deviation, terms) + _LOOK
     bits = (int(noise.scale * (10 * isqrt(terms) + 50)) + 1).bit_length()
     return (2 * bits + 2) * (terms + _LOOK)
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any, Self
 
+from accounting.account import Limit
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 
@@ -45,6 +46,11 @@ class Published:
     def in_rho(self) -> bool:
         """True if the account had a limit in ρ: it was then charged all its ρ before."""
         return any(self.limits[2:3])
+
+    @property
+    def limit(self) -> Limit:
+        """The limit that ``limits`` state; lines of earlier versions end with δ_c."""
+        return Limit.read((*self.limits, 0)[:5])
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +245,8 @@ def _verified(fields: dict[str, Any]) -> Verified:
         seq=fields["seq"],
         head=bytes.fromhex(fields["head"]),
         charged=tuple(fields["charged"]),
-        limit=tuple(fields["limit"]),
+        # Lines of earlier versions end with δ_c: no account allowed releases without a finite ε.
+        limit=tuple((*fields["limit"], 0)[:5]),
         carried=tuple(fields["carried"]),
         recharged=tuple(fields["recharged"]),
         frozen=fields["frozen"],

@@ -183,9 +183,9 @@ def _limits(old: Limit, published: Published | None) -> list[Limit]:
     pairs = zip_longest(old.amounts, published.limits, fillvalue=0)
     epsilon, delta, *in_rho = map(max, *zip(*pairs, strict=True))
     if counts_rho(epsilon):
-        return [old, Limit(epsilon, delta, *in_rho)]
+        return [old, Limit.read((epsilon, delta, *in_rho))]
     # Beyond 1000 there is no limit in ρ, and the later limit is the published one.
-    return [Limit(*published.limits)] if published.in_rho else [old, Limit(epsilon, delta)]
+    return [published.limit] if published.in_rho else [old, Limit(epsilon, delta)]
 
 
 def _larger(left: PrivacyLoss, right: PrivacyLoss) -> PrivacyLoss:

@@ -27,7 +27,7 @@ from storage.journal.layouts import (
     entry_digest,
     next_head,
 )
-from storage.ledger.accounts import LIMITS, MOVED, SUMS
+from storage.ledger.accounts import LIMITS, MOVED_LIMIT, SUMS
 from storage.ledger.entries import NOTHING
 from storage.ledger.freezing import OPERATOR
 
@@ -42,15 +42,16 @@ _ENTRIES: Select[Any] = select(
     _e.digest,
     _e.head,
     _e.bound,
-    *(_e[name] for name in MOVED),
+    *(_e[name] for name in MOVED_LIMIT),
 ).order_by(_e.account_id, _e.seq)
 
 CHARGE, RELEASE, LIMIT_CHANGE, FREEZE, UNFREEZE, GENESIS = (int(kind) for kind in EntryKind)
 
-#: One whole number per measure, as in ``accounting.measures``.
+#: One whole number per measure, as in ``accounting.measures``; a limit has its permission as well.
 Amounts = tuple[int, ...]
 #: The number of measures of an entry that is not counted in ρ: ε and δ.
 NOT_IN_RHO = 2
+_NO_LIMIT = (*NOTHING, 0)
 BEYOND = "leaves a limit in ρ beyond what its ε and δ_c allow"
 
 
@@ -152,7 +153,7 @@ _NEW = Verified(
     seq=0,
     head=EMPTY_HEAD,
     charged=NOTHING,
-    limit=NOTHING,
+    limit=_NO_LIMIT,
     carried=NOTHING,
     recharged=NOTHING,
     frozen=0,
@@ -208,13 +209,16 @@ class ChainSums:
     def add(self, row: tuple[Any, ...]) -> str | None:
         """Add the next entry. Returns its contradiction in words, or None."""
         account, seq, kind, query, actor, at_us, digest, head, subject, *listed = row
-        # The entry is not counted in ρ if the column is null.
-        amounts: Amounts = tuple(listed[:NOT_IN_RHO] if listed[2] is None else listed)
+        # The entry is not counted in ρ if the column is null, and moves no permission alike.
+        end = NOT_IN_RHO if listed[2] is None else len(listed) - (listed[-1] is None)
+        amounts: Amounts = tuple(listed[:end])
         self._seq += 1
         if seq != self._seq:
             return f"follows entry {self._seq - 1}: what lay between is missing"
         if (listed[2] is None) != (listed[3] is None):
             return "is counted in ρ by half"
+        if listed[2] is None and listed[4] is not None:
+            return "moves a permission and is not counted in ρ"
         if query is not None and len(query) != 16:
             return "names no query"
         if entry_digest(account, kind, query, actor, amounts, at_us, subject) != digest:
@@ -231,10 +235,15 @@ class ChainSums:
         self, kind: int, query: bytes | None, amounts: Amounts, at_us: int, subject: bytes | None
     ) -> str | None:
         row, in_rho = self._account, len(amounts) > NOT_IN_RHO
-        amounts = amounts if in_rho else (*amounts, 0, 0)
+        permission = amounts[len(NOTHING)] if len(amounts) > len(NOTHING) else None
+        amounts = amounts[: len(NOTHING)] if in_rho else (*amounts, 0, 0)
+        if permission is not None and kind not in (GENESIS, LIMIT_CHANGE):
+            return "moves a permission and is no limit"
         if (self._seq == 1) != (kind == GENESIS):
             return "is a genesis, which comes first and once" if self._seq > 1 else "is no genesis"
         if kind in (CHARGE, RELEASE):
+            if amounts[3] > 0 and not self._limit[4]:
+                return "has no finite ε, which the account did not allow"
             self._charged = added(self._charged, amounts)
             self._leave_out(amounts, in_rho)
             if query is None and (reason := self._without_query(kind, amounts)):
@@ -245,9 +254,9 @@ class ChainSums:
             expected = account_subject(row.rank, row.dataset_id, row.analyst_id, row.key_id)
             if subject is not None and subject != expected:
                 return "was the genesis of an account for somebody or something else"
-            self.opened_us, self._limit = at_us, amounts
+            self.opened_us, self._limit = at_us, (*amounts, permission or 0)
         elif kind == LIMIT_CHANGE:
-            self._limit = added(self._limit, amounts)
+            self._limit = added(self._limit, (*amounts, permission or 0))
         else:
             if self._frozen == (kind == FREEZE):
                 return "changes nothing: that is how the account stood"

@@ -389,7 +389,7 @@ class Datasets:
             owner=row.owner,
             description=dict(facts.description),
             public=facts.public,
-            cap=Limit(*(getattr(row, column.name) for column in LIMITS)),
+            cap=Limit.read([getattr(row, column.name) for column in LIMITS]),
             version=row.version,
             status="ready" if row.version else "empty",
             upload=upload_state(row),

@@ -166,6 +166,7 @@ budget_account = _table(
     Column("charged_rho_f", Big, nullable=False, server_default=text("0")),
     Column("lim_delta_c", Big, nullable=False, server_default=text("0")),
     Column("charged_unpriced", Big, nullable=False, server_default=text("0")),
+    Column("lim_gaussian", Big, nullable=False, server_default=text("0")),
     Column("frozen", Small, nullable=False, server_default=text("0")),
     Column("seq", Big, nullable=False, server_default=text("0")),
     Column("head", Bytes, nullable=False),
@@ -185,6 +186,7 @@ budget_account = _table(
         " AND lim_eps_n <= 1000000000000",
         name="rho",
     ),
+    CheckConstraint("lim_gaussian = 0 OR lim_gaussian = 1 AND lim_rho_f > 0", name="gaussian"),
     CheckConstraint("frozen IN (0, 1)", name="frozen"),
     CheckConstraint("length(head) = 32", name="head"),
     CheckConstraint(
@@ -258,6 +260,7 @@ entry = _table(
     # too large for it. A limit has its δ_c in the second.
     Column("d_rho_f", Big),
     Column("d_unpriced", Big),
+    Column("d_gaussian", Big),  # of limits since schema 0010; null elsewhere
     PrimaryKeyConstraint("account_id", "seq"),
     # Prevents a second charge or release of a query on one account. The query comes first, so
     # that this index also finds the entries of a query.

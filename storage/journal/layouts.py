@@ -73,6 +73,11 @@ _ENTRY, _ENTRY_WITH_SUBJECT = (
 _ENTRY_IN_RHO = {
     length: Layout(b"privypurse entry 3", f"q q {length}s q q q q q q") for length in (0, 16)
 }
+#: The encoding of entries that change a limit: after δ_c the permission of releases without a
+#: finite ε, 1 or 0 or −1.
+_ENTRY_OF_LIMIT = {
+    length: Layout(b"privypurse entry 4", f"q q {length}s q q q q q q q") for length in (0, 16)
+}
 #: The subject of an account's first entry: its rank, dataset and analyst; id 0 stands for all. The
 #: second has the id of an API key as well.
 _ACCOUNT = Layout(b"privypurse account 1", "q q q").digest
@@ -123,10 +128,13 @@ def entry_digest(
 ) -> bytes:
     """The digest of one entry, 32 bytes; ``amounts`` are signed.
 
-    They are one per measure, or ε and δ alone in an entry that is not counted in ρ.
+    They are one per measure, or ε and δ alone in an entry that is not counted in ρ. An entry that
+    changes a limit has the change of its permission after them.
     """
     id = query_id or b""
     fields = (account_id, kind, id, actor, *amounts, at_us)
+    if len(amounts) > 4:
+        return _ENTRY_OF_LIMIT[len(id)].digest(*fields, subject or b"")
     if len(amounts) > 2:
         return _ENTRY_IN_RHO[len(id)].digest(*fields, subject or b"")
     if subject is None:

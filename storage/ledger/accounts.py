@@ -20,7 +20,7 @@ from accounting.account import (
     remaining,
 )
 from accounting.errors import AccountFrozen, AccountingError, BudgetExhausted, CapExhausted
-from accounting.measures import MEASURES
+from accounting.measures import GAUSSIAN, MEASURES, MOVED_GAUSSIAN
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.pages import read_as
 from storage.database.tables import budget_account, dataset, users
@@ -28,10 +28,12 @@ from storage.errors import StorageError
 
 Refusal = AccountingError | StorageError
 _a = budget_account.c
-LIMITS = tuple(_a[measure.limit] for measure in MEASURES)
+LIMITS = (*(_a[measure.limit] for measure in MEASURES), _a[GAUSSIAN])
 SUMS = tuple(_a[measure.charged] for measure in MEASURES)
 #: The columns of an entry that hold its signed amounts, one per measure.
 MOVED = tuple(measure.moved for measure in MEASURES)
+#: The same for an entry that changes a limit.
+MOVED_LIMIT = (*MOVED, MOVED_GAUSSIAN)
 #: The columns of ``budget_account`` that ``AccountBalance.of`` reads, in their order.
 BALANCE = (_a.frozen, *LIMITS, *SUMS)
 _SUMS_FROM = 1 + len(LIMITS)
@@ -56,7 +58,7 @@ class AccountKey(NamedTuple):
 
 
 class AccountBalance(NamedTuple):
-    """An account's limits and sums, one amount per measure, at one moment."""
+    """An account's limits and sums, as ``accounting.account.admits`` reads them, at one moment."""
 
     rank: int
     frozen: int
@@ -71,7 +73,7 @@ class AccountBalance(NamedTuple):
     @property
     def has_rho(self) -> bool:
         """Whether charges may also fit by their ρ."""
-        return Limit(*self.limits).has_rho
+        return self.limits[3] > 0  # δ_c
 
     @property
     def remaining(self) -> PrivacyLoss:
@@ -100,7 +102,7 @@ class AccountRow:
         limits, sums = (
             [getattr(row, column.name) for column in columns] for columns in (LIMITS, SUMS)
         )
-        account = Account(Limit(*limits), PrivacyLoss(*sums))
+        account = Account(Limit.read(limits), PrivacyLoss(*sums))
         return read_as(cls, row, account=account, frozen=bool(row.frozen))
 
     @property

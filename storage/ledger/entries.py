@@ -21,7 +21,7 @@ from storage.database.statements import Each, InsertEach
 from storage.database.tables import EPOCH, budget_account, entry
 from storage.database.types import Big
 from storage.journal.layouts import EntryKind, entry_digest, next_head, request_subject
-from storage.ledger.accounts import LIMITS, MOVED, SUMS
+from storage.ledger.accounts import LIMITS, MOVED, MOVED_LIMIT, SUMS
 
 _c = budget_account.c
 NOTHING = (0,) * len(MEASURES)
@@ -32,8 +32,10 @@ Guard = Callable[[Sequence[Any]], ColumnElement[bool]]
 def _change(guard: Guard | None, moved: Sequence[Any] = (), **values: int) -> Each:
     """The UPDATE that adds the amounts to the columns ``moved`` if ``guard`` admits the amounts."""
 
+    names = MOVED_LIMIT if moved is LIMITS else MOVED
+
     def statement(each: Any) -> Any:
-        amounts = [getattr(each, name) for name in MOVED]
+        amounts = [getattr(each, name) for name in names]
         guards = [] if guard is None else [guard(amounts)]
         settings = {_c[name]: value for name, value in values.items()}
         moves = {summed: summed + by for summed, by in zip(moved, amounts, strict=False)}
@@ -44,7 +46,7 @@ def _change(guard: Guard | None, moved: Sequence[Any] = (), **values: int) -> Ea
             .returning(_c.id)
         )
 
-    moving = [entry.c[name] for name in MOVED]
+    moving = [entry.c[name] for name in names]
     return Each((_c.id, _c.seq, _c.head, column("last", Big), *moving), statement)
 
 
@@ -76,6 +78,8 @@ ENTRIES = InsertEach(entry)
 @dataclass(frozen=True, slots=True)
 class Cause:
     """The reason for an entry: its kind, actor, moment and signed amounts, one per measure.
+
+    A limit has the change of its permission after them, as ``Limit.amounts``.
 
     ``in_rho`` is False if only ε and δ are counted; the other amounts are 0 then.
     """
@@ -137,7 +141,7 @@ class Linking:
                 "kind": int(cause.kind),
                 "query_id": cause.query_id,
                 "actor": cause.actor,
-                **dict(zip_longest(MOVED, cause.listed)),
+                **dict(zip_longest(MOVED_LIMIT, cause.listed)),
                 "at_us": cause.at_us,
                 "digest": digest,
                 "head": self.head,
@@ -147,7 +151,7 @@ class Linking:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The parameters of the UPDATE in ``CHANGES`` that covers all new entries."""
+        """The parameters of the UPDATE in ``CHANGES`` that covers all new charges or releases."""
         return self.id, self.seq, self.head, self.seq + len(self.entries), *self.moved
 
 
@@ -167,7 +171,9 @@ def change_account(
     account.add(cause)
     fills = cause.kind == EntryKind.CHARGE and cause.query_id is None
     change = FILL if fills else CHANGES[cause.kind]
-    if not change.of_each(connection, [account.values])():
+    # A limit moves one column more than ``account.values`` sums.
+    values = (row.id, row.seq, account.head, row.seq + 1, *cause.amounts)
+    if not change.of_each(connection, [values])():
         return None
     ENTRIES.insert(connection, account.entries)
     return account.entries[0]

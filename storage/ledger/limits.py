@@ -170,7 +170,8 @@ def _charged(
     )
     # Summed here, because a sum over many accounts may exceed the 64 bits of a database's integer.
     spent = sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
-    if not spent.fits(limit.loss):
+    # What has no finite ε fits no account in which ε alone counts.
+    if not admits(limit.amounts, NOTHING, spent.amounts):
         raise BelowSpent(spent=spent)
     # These charges have the moment of the genesis entry; later charges have a later one.
     genesis = select(entry.c.at_us).where(entry.c.account_id == account.id, entry.c.seq == 1)

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, null, select
 
 from accounting.measures import MEASURES
-from accounting.privacy_loss import PrivacyLoss, format_units
+from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.pages import Page, either, equal, page_of, read_as
@@ -62,14 +62,13 @@ class QueryRow:
         return whole.as_running() if whole.status == "running" else whole
 
     @property
-    def stated_charge(self) -> dict[str, str]:
+    def stated_charge(self) -> dict[str, str | None]:
         """The charge as decimal texts, with the neighbouring relation under which it holds.
 
         It is 0 for a cancelled query, whose charge was given back.
         """
         charge = PrivacyLoss(0) if self.status == "cancelled" else self.charge
-        rho = {} if self.rho_f is None else {"rho": format_units(charge.rho_femto, 15)}
-        return {**charge.as_dict(), **rho, "neighbouring": self.neighbouring}
+        return {**charge.as_charge(self.rho_f is not None), "neighbouring": self.neighbouring}
 
     @property
     def is_settled(self) -> bool:

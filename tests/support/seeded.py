@@ -173,7 +173,8 @@ def rho_refunded_twice(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 def raise_without_delta(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The entry of a limit does not state the δ_c of its limit in ρ."""
     stated = Limit.amounts.fget  # type: ignore[attr-defined]
-    monkeypatch.setattr(Limit, "amounts", property(lambda limit: (*stated(limit)[:3], 0)))
+    less = property(lambda limit: (*stated(limit)[:3], 0, stated(limit)[4]))
+    monkeypatch.setattr(Limit, "amounts", less)
 
 
 def fill_forgotten(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,6 +221,17 @@ def unpriced_by_epsilon(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(accounts, "admits", admits_all)
     spoilt = Edited(entries.CHARGE, r"budget_account.charged_unpriced \+ ([^ ]+) <=", r"0 * \1 <=")
+    monkeypatch.setattr(charging, "CHARGE", spoilt)
+
+
+def gaussian_without_permission(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release without a finite ε is admitted where the owner did not allow it."""
+
+    def admits_all(limits: Any, sums: Any, charge: Any) -> bool:
+        return bool(admits((*limits[:4], 1), sums, charge))
+
+    monkeypatch.setattr(accounts, "admits", admits_all)
+    spoilt = Edited(entries.CHARGE, r"([^ (]+) <= (budget_account.lim_gaussian)", r"0 * \1 <= \2")
     monkeypatch.setattr(charging, "CHARGE", spoilt)
 
 

@@ -28,7 +28,7 @@ from storage.journal.layouts import (
     next_head,
     salted_digest,
 )
-from storage.ledger.accounts import MOVED
+from storage.ledger.accounts import LIMITS, MOVED, MOVED_LIMIT
 from storage.ledger.ledger import Reserve
 from storage.people.keys import Restrictions
 from storage.people.users import User, Users
@@ -191,16 +191,17 @@ def _entries_by_account(connection: Connection) -> dict[int, list[Any]]:
 
 
 def _check_account(connection: Connection, account: Any, entries: Sequence[Any]) -> None:
-    limits = [getattr(account, measure.limit) for measure in MEASURES]
+    limits = [getattr(account, column.name) for column in LIMITS]
     sums = [getattr(account, measure.charged) for measure in MEASURES]
     assert min(sums) >= 0  # I1
     assert admits(limits, sums, (0,) * len(sums))
     moves = [e for e in entries if e.kind in (EntryKind.CHARGE, EntryKind.RELEASE)]
     changes = [e for e in entries if e.kind in (EntryKind.GENESIS, EntryKind.LIMIT_CHANGE)]
     assert account.charged_eps_n == sum(e.d_eps_n for e in moves)
-    for measure, most, charged in zip(MEASURES, limits, sums, strict=True):  # I2, by entries
-        assert charged == sum(getattr(e, measure.moved) or 0 for e in moves)
-        assert most == sum(getattr(e, measure.moved) or 0 for e in changes)
+    for moved, charged in zip(MOVED, sums, strict=True):  # I2, by entries
+        assert charged == sum(getattr(e, moved) or 0 for e in moves)
+    for moved, most in zip(MOVED_LIMIT, limits, strict=True):
+        assert most == sum(getattr(e, moved) or 0 for e in changes)
     if account.rank != AccountRank.ANALYST:  # I2, by queries
         q = tables.query.c
         standing = select(*(func.coalesce(func.sum(one), 0) for one in (q.eps_n, q.rho_f))).where(
@@ -223,7 +224,7 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
             kind,
             None if e.query_id is None else e.query_id.bytes,
             e.actor,
-            [one for name in MOVED if (one := getattr(e, name)) is not None],
+            [one for name in MOVED_LIMIT if (one := getattr(e, name)) is not None],
             e.at_us,
             e.bound,
         )

@@ -128,13 +128,14 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
     # The request holds only the fields that the form has filled. The service adds the defaults
     # itself.
     epsilon = price.charge.epsilon
+    assert epsilon is not None, "the form has no field for rho"
     whole = {"dataset": body["dataset"], "epsilon": epsilon, "query": body["query"]}
     base, key = str(visit.request.base_url).rstrip("/"), token_urlsafe(12)
     text = json.dumps(whole, ensure_ascii=False)
     # The button and the two example programs send the same idempotency key. Using all three
     # therefore charges the account only once.
     sent = _sent(key, text)
-    charged = PrivacyLoss.parse(price.charge.epsilon, price.charge.delta)
+    charged = PrivacyLoss.parse(epsilon, price.charge.delta)
     charged = replace(charged, rho_femto=parse_units(price.charge.rho, 15))
     rest = remaining(account.remaining.amounts, charged.amounts)
     return Quoted(

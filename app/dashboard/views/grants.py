@@ -60,7 +60,7 @@ def _page(
 ) -> Response:
     overview = visit.run(budgets.overview, MOST)
     rows = [_row(name, one) for name, one in overview.datasets.items()]
-    names = ("dataset", "analyst", "epsilon", "delta", "composition_delta")
+    names = ("dataset", "analyst", "epsilon", "delta", "composition_delta", "gaussian")
     return visit.render_part(
         "grants.html",
         rows=rows,

@@ -25,11 +25,24 @@ def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, 
     people = dataset.records_per_person
     if people == 1:
         return charge, ()
+    if charge.unpriced:
+        return _shared_rho(charge, people)
     share = _shared(charge, people, f"shared by {people} records a person")
     what = (
         f"group privacy: a person has up to {people} records, so the mechanism runs at 1/{people}"
     )
     return share, (Step(what, charge - share, bound=NO_RELEASE),)
+
+
+def _shared_rho(charge: PrivacyLoss, people: int) -> tuple[PrivacyLoss, tuple[Step, ...]]:
+    """The same for a charge in ρ alone, which grows with the square of a person's records."""
+    share = replace(charge, rho_femto=charge.rho_femto // people**2)
+    if not share.rho_femto:
+        raise UnsupportedQuery(f"rho is too small to be shared by {people} records a person")
+    rest = charge.rho_femto - share.rho_femto * people**2
+    what = f"group privacy: a person has up to {people} records; what a square of them leaves over"
+    step = Step(what, PrivacyLoss(0, 0, rest, 1))
+    return share, (step,) if rest else ()
 
 
 def _shared(charge: PrivacyLoss, changes: int, how: str, people: int = 1) -> PrivacyLoss:

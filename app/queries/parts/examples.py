@@ -63,6 +63,11 @@ def none_large(_: Dataset) -> Iterator[Body]:
     return iter(())
 
 
+def no_gaussian(_: Dataset) -> Iterator[Body]:
+    """Most kinds add no Gaussian noise."""
+    return iter(())
+
+
 @dataclass(frozen=True)
 class Examples:
     """The examples of one query kind."""
@@ -77,6 +82,8 @@ class Examples:
     #: also timed on them with few records, to separate the time of a call from the time that a long
     #: request adds.
     large: Callable[[Dataset], Iterator[Body]] = none_large
+    #: Yields queries that run the code of Gaussian noise, at a loss in ρ alone.
+    gaussian: Callable[[Dataset], Iterator[Body]] = no_gaussian
     #: The examples in the OpenAPI document: of ``POST /v1/queries`` and of quotes.
     queries: Mapping[str, Example] = field(default_factory=dict)
     quotes: Mapping[str, Example] = field(default_factory=dict)

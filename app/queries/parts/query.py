@@ -50,6 +50,8 @@ class CatalogueEntry(Body):
     description: ClassVar[str]
     #: The names of the accuracies that a request for a quote may set as targets.
     targets: ClassVar[tuple[str, ...]] = ()
+    #: Whether a request may name ``rho`` in place of ``epsilon``, for Gaussian noise.
+    gaussian: ClassVar[bool] = False
 
     @classmethod
     def catalogue(cls) -> dict[str, Any]:

@@ -206,14 +206,15 @@ class ScoredSelection(Query):
         again: Work = {}
         if self.drawing().rescore and isinstance(objective, Pareto):
             again = objective.rescoring(dataset, candidates, choice.sensitivity)
-        return together(scored, self._draw_work(size, choice), times(again, self.drawing().k - 1))
+        drawn = self._draw_work(size, choice, terms.loss)
+        return together(scored, drawn, times(again, self.drawing().k - 1))
 
-    def _draw_work(self, n: int, choice: Choice) -> Work:
+    def _draw_work(self, n: int, choice: Choice, loss: PrivacyLoss) -> Work:
         k = self.drawing().k
         if choice.selector == "subset":
             return SUBSET.work(n, k)
         if choice.selector == "laplace":
-            return LAPLACE.work(n)
+            return LAPLACE.work(n, loss)
         return SELECTORS[choice.selector].work(n, k, choice.draws)
 
     def lowerable(self) -> tuple[str, ...]:
@@ -266,6 +267,9 @@ class ScoredSelection(Query):
 
     def _terms(self, dataset: Dataset, whole: PrivacyLoss) -> _Terms:
         """What is public of a selection under ``whole``. Raises: UnsupportedQuery."""
+        if whole.unpriced:
+            choice = self._gaussian()
+            return _Terms(whole, choice, self._plan(dataset, choice))
         if self.stages is None:
             choice = self._choice(dataset, whole)
             return _Terms(whole, choice, self._plan(dataset, choice))
@@ -276,6 +280,18 @@ class ScoredSelection(Query):
         public = plan(dataset, candidates, objective, how, size, "subset")
         shortlist = Shortlist(size, first, how, public)
         return _Terms(second, choice, self._plan(dataset, choice), shortlist)
+
+    def _gaussian(self) -> Choice:
+        """The choice for a loss in ρ alone. Raises: UnsupportedQuery for all but a noisy vector."""
+        drawing = self.drawing()
+        other = self.selector not in ("auto", "laplace") or drawing.draws != "auto"
+        if other or drawing.rescore or self.stages is not None:
+            raise UnsupportedQuery(
+                "rho takes a noisy vector of all scores, which is released at once",
+                supported={"selector": "laplace"},
+            )
+        how = Sensitivity.GLOBAL if self.sensitivity == "auto" else Sensitivity(self.sensitivity)
+        return Choice(how, "laplace", gaussian=True)
 
     def _request(self) -> Request:
         drawing, sensitivity = self.drawing(), None

@@ -49,6 +49,8 @@ ROW_BYTES = 0
 NUMBER_BYTES = 8 * (PARTS + 4) + 400
 #: The work on released numbers where small ones are suppressed, as a multiple of that elsewhere.
 _SUPPRESSING = 4
+#: The same for Gaussian noise, which takes up to four times as long to draw.
+_GAUSSIAN = 4
 
 
 class Table(Query):
@@ -63,6 +65,7 @@ class Table(Query):
     )
 
     targets: ClassVar[tuple[str, ...]] = (ERROR,)
+    gaussian: ClassVar[bool] = True
 
     kind: Literal["table"]
     by: tuple[By, ...] = Field(
@@ -178,6 +181,11 @@ class Table(Query):
     def _open_plan(self, dataset: Dataset, loss: PrivacyLoss) -> OpenPlan:
         """The plan of groups by open attributes. Raises: UnsupportedQuery for other options."""
         request = self.request
+        if loss.unpriced:
+            raise UnsupportedQuery(
+                "groups by an open attribute take epsilon and delta",
+                supported={"amount": ["epsilon"]},
+            )
         if request.aggregates != (CountOf(),) or request.margins:
             raise UnsupportedQuery(
                 "groups by an open attribute are counted, without measured totals",
@@ -205,11 +213,12 @@ class Table(Query):
         share, _ = mechanism_loss(dataset, loss)
         plan = TablePlan(self.request.counted(dataset), dataset, share)
         numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
+        times = (_SUPPRESSING if dataset.minimum_count else 1) * (_GAUSSIAN if loss.unpriced else 1)
         # Each effect of the axes is taken out of all numbers.
         adjusted = numbers << len(self.by) if self.request.consistent else 0
         return together(
             work("rows of tables", most_rows(dataset) * (read + comparisons(self.request.where))),
-            work("numbers of tables", numbers * _SUPPRESSING if dataset.minimum_count else numbers),
+            work("numbers of tables", numbers * times),
             work("adjusted numbers", adjusted),
             self._work_on_persons(dataset),
             level_work(self.request.where, dataset),

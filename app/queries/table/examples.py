@@ -100,6 +100,26 @@ def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
         }
 
 
+def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a table of all numbers that take Gaussian noise, and one of one cell."""
+    domain = dataset.domain
+    if not isinstance(domain, TableDomain):
+        return
+    number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
+    widest = max(domain.attributes, key=lambda one: len(one.levels)).name
+    yield {
+        "kind": "table",
+        "by": [widest, number.name],
+        "aggregates": [
+            {"name": "count"},
+            {"name": "variance", "attribute": number.name},
+            {"name": "quantiles", "attribute": number.name},
+        ],
+        "totals": {"measured": [[widest], []], "share": "0.5"},
+    }
+    yield {"kind": "table", "by": []}
+
+
 EXAMPLES = Examples(
     request=BY_SEX,
     answer={
@@ -140,6 +160,7 @@ EXAMPLES = Examples(
     plain=({"kind": "table", "by": []},),
     every=_every,
     large=_large,
+    gaussian=_gaussian,
     queries={
         "table": Example("Counts and mean ages by sex and income", BY_SEX),
         "table of groups": Example("Groups of values, other bins, measured totals", CHAPTERS),

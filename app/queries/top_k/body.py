@@ -23,6 +23,8 @@ class TopK(ScoredSelection):
         "another, as one set, or as the largest of a noisy vector with its values."
     )
 
+    gaussian: ClassVar[bool] = True
+
     kind: Literal["top_k"]
     k: int = Field(ge=1, le=MAX_K, description="How many candidates to select.")
     draws: Literal["auto", "peeled", "one_shot"] = "auto"

@@ -56,6 +56,12 @@ def _objectives(names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
+def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a noisy vector of degrees."""
+    if "nodes" in candidates_of(dataset):
+        yield {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}], "selector": "laplace"}
+
+
 EXAMPLES = Examples(
     request=INFLUENTIAL,
     answer={
@@ -65,6 +71,7 @@ EXAMPLES = Examples(
         "order_preserving": False,
     },
     every=_every,
+    gaussian=_gaussian,
     queries={"top_k": Example("The ten most influential nodes of a graph", INFLUENTIAL)},
     quotes={"top_k": Example("The price of ten nodes", INFLUENTIAL)},
     plain=({"kind": "top_k", "k": 1, "utilities": [{"name": "degree"}]},),

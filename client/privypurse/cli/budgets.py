@@ -39,11 +39,19 @@ def grant(
     composition_delta: Annotated[
         str, typer.Option(help="δ on top, for which charges are counted in ρ as well.")
     ] = "0",
+    gaussian: Annotated[
+        bool, typer.Option(help="Allow Gaussian noise; from then on only ρ admits charges.")
+    ] = False,
 ) -> None:
     """Set an analyst's allowance on a dataset; it cannot be less than what is spent."""
     with service(context) as purse:
         account = purse.grant(
-            dataset, analyst, epsilon=epsilon, delta=delta, composition_delta=composition_delta
+            dataset,
+            analyst,
+            epsilon=epsilon,
+            delta=delta,
+            composition_delta=composition_delta,
+            gaussian=gaussian,
         )
     typer.echo(
         f"{analyst} on {dataset}: {account.allowance.with_rho()}, "

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from privypurse.cli.documents import print_json, read_object
-from privypurse.cli.service import service
+from privypurse.cli.service import fail, service
 from privypurse.kinds import Query
 from privypurse.levels import Columns
 
@@ -20,16 +20,18 @@ Body = Annotated[
 
 
 def quote(context: typer.Context, file: Body) -> None:
-    """Print the charge and the accuracy of a query, free; `target` may replace `epsilon`."""
+    """Print charge and accuracy of a query, free; `target` or `rho` may replace `epsilon`."""
     body = read_object(file, "dataset", "query")
     with service(context) as purse:
         quote = purse.quote(
             body["dataset"],
             Query(body["query"], _reply),
             epsilon=body.get("epsilon"),
+            rho=body.get("rho"),
             target=body.get("target"),
         )
-    charge = {"epsilon": f"{quote.charge.epsilon:f}", "delta": f"{quote.charge.delta:f}"}
+    names = ("epsilon", "delta") if quote.charge.epsilon.is_finite() else ("rho",)
+    charge = {name: f"{getattr(quote.charge, name):f}" for name in names}
     print_json(asdict(quote) | {"charge": charge})
 
 
@@ -41,10 +43,13 @@ def query(
     ] = None,
 ) -> None:
     """Send a query, wait, and print the answer; charged once, even if the connection is lost."""
-    body = read_object(file, "dataset", "epsilon", "query")
+    body = read_object(file, "dataset", "query")
+    amounts = {name: body.get(name) for name in ("epsilon", "rho")}
+    if list(amounts.values()).count(None) != 1:
+        fail(f"{file}: lacks epsilon, or rho in its place", 2)
     with service(context) as purse:
         query = Query(body["query"], _reply)
-        reply = purse.ask(body["dataset"], query, epsilon=body["epsilon"], key=idempotency_key)
+        reply = purse.ask(body["dataset"], query, **amounts, key=idempotency_key)
     print_json(reply)
 
 

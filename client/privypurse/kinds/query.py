@@ -40,11 +40,12 @@ class Call(ABC):
         dataset: str,
         query: Query[A],
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         timeout: float | None = None,
     ) -> A:
-        """The answer to one query, charged ``epsilon`` exactly and once."""
+        """The answer to one query, charged ``epsilon`` or ``rho`` exactly and once."""
 
 
 def members(utilities: Utility | Sequence[Utility]) -> list[Mapping[str, Any]]:

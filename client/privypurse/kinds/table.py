@@ -38,9 +38,13 @@ class TableCall(Call):
         dataset: str,
         by: Sequence[By] = (),
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Table:
-        """Pay for one table of counts, persons, sums, means, variances or quantiles by groups."""
-        return self.ask(dataset, table(by, **options), epsilon=epsilon, key=key)
+        """Pay for one table of counts, persons, sums, means, variances or quantiles by groups.
+
+        ``rho`` in place of ``epsilon``: Gaussian noise, in accounts that allow it.
+        """
+        return self.ask(dataset, table(by, **options), epsilon=epsilon, rho=rho, key=key)

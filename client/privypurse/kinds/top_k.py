@@ -36,9 +36,15 @@ class TopKCall(Call):
         k: int,
         utilities: Utility | Sequence[Utility],
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         **options: Unpack[Options],
     ) -> TopK:
-        """Pay for k candidates; they are likely to have utilities close to the highest."""
-        return self.ask(dataset, top_k(k, utilities, **options), epsilon=epsilon, key=key)
+        """Pay for k candidates; they are likely to have utilities close to the highest.
+
+        ``rho`` in place of ``epsilon``: the largest of a vector with Gaussian noise, for counts and
+        degrees in accounts that allow it.
+        """
+        query = top_k(k, utilities, **options)
+        return self.ask(dataset, query, epsilon=epsilon, rho=rho, key=key)

@@ -17,7 +17,7 @@ from storage.migrations.refusing import refuse_downgrade
 from storage.migrations.triggers import forbid
 
 revision = "0011"
-down_revision = "0009"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 

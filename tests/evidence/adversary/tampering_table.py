@@ -54,6 +54,7 @@ TABLE: dict[str, dict[str, str]] = {
             *("id", "rank", "dataset_id", "analyst_id", "lim_eps_n", "charged_eps_n"),
             *("lim_delta_a", "charged_delta_a", "frozen", "seq", "head", "epoch"),
             *("lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced", "key_id"),
+            "lim_gaussian",
         ),
         FOUND,
     ),
@@ -69,7 +70,7 @@ TABLE: dict[str, dict[str, str]] = {
     "entry": dict.fromkeys(
         (
             *("account_id", "seq", "kind", "query_id", "actor", "d_eps_n", "d_delta_a", "at_us"),
-            *("digest", "head", "bound", "d_rho_f", "d_unpriced"),
+            *("digest", "head", "bound", "d_rho_f", "d_unpriced", "d_gaussian"),
         ),
         FOUND,
     ),

@@ -234,7 +234,7 @@ def test_a_limit_raised_without_its_fact_is_found(world: World, whose: str) -> N
     assert account is not None
     assert verify(world.database).valid
     id = account.id if whose == "analyst" else world.ledger.cap(dataset.id).id
-    more = (10**9, *(0,) * (len(loss(1).amounts) - 1))
+    more = (10**9, *(0,) * (len(account.account.limit.amounts) - 1))
     raised = Cause(EntryKind.LIMIT_CHANGE, world.owner.id, world.now(), more)
     entry = world.database.write(lambda connection: change_account(connection, id, raised))
     assert entry is not None

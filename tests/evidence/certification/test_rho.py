@@ -18,7 +18,7 @@ import pytest
 
 from accounting.composition import Step, for_group, total_rho
 from accounting.privacy_loss import NANO, PrivacyLoss
-from accounting.rho import BoundedRange, LaplaceNoise, Pure, RhoBound, pure_rho
+from accounting.rho import BoundedRange, GaussianNoise, LaplaceNoise, Pure, RhoBound, pure_rho
 from mechanisms.model.domains import (
     Dataset,
     NeighbouringRelation,
@@ -27,6 +27,7 @@ from mechanisms.model.domains import (
 )
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.noise.discrete_gaussian import Deviation
 from mechanisms.selection import SELECTORS
 from mechanisms.selection.laws import OrderedLaw, exponential_probabilities, subset_probabilities
 from mechanisms.statistics.release.ladder import ladder_probability
@@ -171,6 +172,40 @@ def test_a_replaced_row_moves_one_sum_of_a_table_by_both_changes(width: float, m
     # Known to fail: the bound for two numbers that move by one change each.
     halves = LaplaceNoise(total.noise.rate.exponent(), move, move // 2)
     assert excess(*laws, halves.of_group(1)) > SLACK
+
+
+def gaussian_logs(deviation: Deviation, centre: int, reach: int) -> list[float]:
+    """log of every mass of discrete Gaussian noise around ``centre``, on −reach … reach."""
+    places = np.arange(-reach, reach + 1) - centre
+    weights = -(places**2) / (2 * float(deviation.square))
+    return list(weights - np.log(np.exp(weights[abs(weights) < 700]).sum()))
+
+
+@pytest.mark.parametrize("rho", [Fraction(1, 51), Fraction(7, 10), Fraction(31, 10)])
+@pytest.mark.parametrize("members", [1, 3])
+def test_gaussian_noise(rho: Fraction, members: int) -> None:
+    """Cells that move by whole numbers, alone and together; divergences of cells add up."""
+    for spread in ((1,), (1, 1), (3,), (2, 1, 1)):
+        squares = sum(one * one for one in spread)
+        deviation = Deviation.of(int(rho * 10**15) // members**2, squares)
+        bound = GaussianNoise(deviation.square, squares)
+        assert bound.femto(members) <= rho * 10**15
+        assert _of_cells(deviation, spread, members) <= float(bound.of_group(members)) + SLACK
+        # Known to fail: the number of steps rounded down, whose noise is too little.
+        less = Deviation(deviation.steps - 1)
+        least = GaussianNoise(less.square, squares).of_group(members)
+        assert least > rho
+        assert _of_cells(less, spread, members) > float(bound.of_group(members))
+
+
+def _of_cells(deviation: Deviation, spread: tuple[int, ...], members: int) -> float:
+    """The most D_α/α of cells that move by ``members`` times ``spread``."""
+    reach = int(40 * float(deviation.square) ** 0.5) + 40 * members * max(spread)
+    moved = {one: gaussian_logs(deviation, members * one, reach) for one in {0, *spread}}
+    return max(
+        sum(divergence(moved[0], moved[one], alpha) for one in spread) / alpha
+        for alpha in ALPHAS[1:5]
+    )
 
 
 def test_the_ladder() -> None:

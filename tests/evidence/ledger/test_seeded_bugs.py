@@ -109,6 +109,10 @@ def no_finite_epsilon(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     test_rho.test_a_release_without_a_finite_epsilon_closes_the_way_by_epsilon(world)
 
 
+def allowed_alone(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_rho.test_a_release_without_a_finite_epsilon_needs_the_permission_of_account_and_cap(world)
+
+
 def sums_in_64_bits(_world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     test_guard.test_sums_of_epsilon_stay_below_64_bits_where_rho_admits()
 
@@ -168,6 +172,7 @@ CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.rho_counted_by_all, lost_rho, ("sqlite",)),
     (seeded.promise_unchecked, believed_limits, ("sqlite",)),
     (seeded.unpriced_by_epsilon, no_finite_epsilon, ("sqlite",)),
+    (seeded.gaussian_without_permission, allowed_alone, ("sqlite",)),
     (seeded.sums_beyond_64_bits, sums_in_64_bits, ("sqlite",)),
     (seeded.key_not_charged, the_room_of_a_key, ("sqlite", "postgresql")),
     (seeded.key_not_named, the_books_of_a_key, ("sqlite",)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations, product
 from typing import Any
 
@@ -43,6 +44,8 @@ from tests.evidence.timing.transcript import fixed
 ADAPTIVE = ("tree", "distance", "clustering")
 #: Two losses: with a large one noise hardly matters, with a small one it decides.
 LARGE, SMALL = 10**9, 10**4
+#: The same in ρ, for queries that add Gaussian noise: 1 and 10⁻⁵.
+LARGE_RHO, SMALL_RHO = 10**15, 10**10
 NODES = 6
 GRAPHS = {
     "empty": [],
@@ -185,9 +188,18 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
                 yield {**several, "objective": "pareto", "passes": 2, "rescore": True}
 
 
-def metered(body: Mapping[str, Any], dataset: Dataset, records: Records, nano: int) -> Meter:
+def gaussian_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Every example that adds Gaussian noise."""
+    if dataset.name != OPEN:
+        for kind in QUERY_KINDS.values():
+            yield from kind.examples.gaussian(dataset)
+
+
+def metered(
+    body: Mapping[str, Any], dataset: Dataset, records: Records, amount: PrivacyLoss
+) -> Meter:
     query, meter = QUERY.validate_json(json.dumps(body)), Meter()
-    loss = PrivacyLoss(nano, query.delta_atto())
+    loss = amount if amount.unpriced else replace(amount, delta_atto=query.delta_atto())
     with fixed():
         meter.run(
             lambda words, parts: query.compute(QueryContext(records, dataset, loss, words, parts)),
@@ -203,15 +215,18 @@ def findings(every: bool) -> dict[str, Any]:
     declared: set[str] = set()
     queries = 0
     for family, dataset, records in families(every):
-        chosen = [(body, (LARGE, SMALL)[: 1 + every]) for body in bodies(dataset, every)]
-        chosen += [(body, (SMALL,)) for body in adaptive_bodies(dataset)]
+        pure = [PrivacyLoss(nano) for nano in (LARGE, SMALL)]
+        in_rho = [PrivacyLoss(0, 0, rho, 1) for rho in (LARGE_RHO, SMALL_RHO)]
+        chosen = [(body, pure[: 1 + every]) for body in bodies(dataset, every)]
+        chosen += [(body, pure[1:]) for body in adaptive_bodies(dataset)]
+        chosen += [(body, in_rho) for body in gaussian_bodies(dataset)]
         for body, losses in chosen:
-            for nano in losses:
+            for loss in losses:
                 first: Meter | None = None
                 # Tables of public facts are built before, not by the query that needs them first.
-                metered(body, dataset, next(iter(records.values())), nano)
+                metered(body, dataset, next(iter(records.values())), loss)
                 for one in records.values():
-                    meter = metered(body, dataset, one, nano)
+                    meter = metered(body, dataset, one, loss)
                     first, queries = first or meter, queries + 1
                     beyond |= set(meter.beyond)
                     declared |= meter.declared

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,8 +68,10 @@ def test_what_still_fits_is_the_larger_of_both_ways() -> None:
     assert fits_more(limit.amounts, spent.amounts, large.amounts) == 0
     by_delta = PrivacyLoss(1, ATTO // 10, 1)
     assert fits_more(limit.amounts, (0, 0, 0, 0), by_delta.amounts) == 5
-    assert fits_more(limit.amounts, (0, 0, 0, 1), (0, 0, 0, 1)) is None
-    assert fits_more((NANO, 0, 0, 0), (0, 0, 0, 0), (0, 0, 1, 1)) == 0
+    assert fits_more(limit.amounts, (0, 0, 0, 0), (0, 0, 1, 1)) == 0
+    allowed = replace(limit, gaussian=True)
+    assert fits_more(allowed.amounts, (0, 0, 0, 0), (0, 0, 10**14, 1)) == 3
+    assert fits_more((NANO, 0, 0, 0, 1), (0, 0, 0, 0), (0, 0, 1, 1)) == 0
 
 
 @pytest.mark.parametrize(

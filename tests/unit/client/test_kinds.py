@@ -18,7 +18,7 @@ from app.contract.problems import BY_SLUG
 from app.engine.requests import QueryRequest
 from app.queries import QUERY_KINDS, Kind
 from privypurse import PrivyPurse, clustering, distance, selection, statistic, table, top_k, tree
-from privypurse.amounts import Amount, decimal_text
+from privypurse.amounts import Amount, decimal_text, loss
 from privypurse.kinds.metric import MetricOptions
 from privypurse.problems import PROBLEMS
 
@@ -78,10 +78,22 @@ def test_arguments_are_those_of_the_kind_with_the_defaults_of_the_service(kind: 
 def test_a_call_takes_what_its_query_takes(kind: Kind) -> None:
     query = inspect.signature(getattr(module_of(kind), kind.name)).parameters
     call = inspect.signature(getattr(PrivyPurse, kind.name)).parameters
-    own = [name for name in call if name not in ("self", "dataset", "epsilon", "key")]
+    assert ("rho" in call) == kind.body.gaussian
+    own = [name for name in call if name not in ("self", "dataset", "epsilon", "rho", "key")]
     assert own == list(query)
     assert list(call)[:2] == ["self", "dataset"]
     assert [call[name] for name in own] == [query[name] for name in own]
+
+
+def test_a_query_names_one_amount() -> None:
+    assert loss("0.5", None) == {"epsilon": "0.5"}
+    assert loss(None, 0.25) == {"rho": "0.25"}
+    for amounts in ((None, None), (1, 1)):
+        with pytest.raises(ValueError, match="either epsilon or rho"):
+            loss(*amounts)
+    charge = Amount.of({"epsilon": None, "delta": "0", "rho": "0.05"})
+    assert not charge.epsilon.is_finite()
+    assert str(charge) == "ρ = 0.05"
 
 
 @EACH

@@ -118,6 +118,27 @@ def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
     assert people("otto", "GET", "/v1/ledger/verification").json()["first_bad"] is None
 
 
+def test_after_gaussian_noise_no_page_promises_without_exception(
+    people: Service, sign_in: SignIn
+) -> None:
+    promise = {"epsilon": "5", "composition_delta": "0.000001", "gaussian": True}
+    people.dataset("olga", name="one", cap=promise)
+    path = "/v1/datasets/one/budgets/ana"
+    assert people("olga", "PUT", path, json=promise).status_code == 200
+    browser = sign_in("ana")
+    assert "that holds without exception" in browser.text("/ui/budgets/one")
+    body = {"dataset": "one", "rho": "0.1", "query": QUERY | {"kind": "top_k", "k": 1}}
+    id = people("ana", "POST", "/v1/queries", json=body).json()["id"]
+    text = browser.text(f"/ui/queries/{id}")
+    assert "Charged: ρ 0.1" in text
+    assert "None" not in text
+    text = browser.text("/ui/budgets/one")
+    assert "the exception never goes away" in text
+    assert "without exception" not in text
+    for page in ("/ui/budgets", "/ui/queries", "/ui/ledger"):
+        assert "None" not in browser.text(page)
+
+
 def test_an_exhausted_budget_says_what_happens_next(shop: Service, sign_in: SignIn) -> None:
     ask(shop, "one", epsilon="1")
     browser = sign_in("ana")

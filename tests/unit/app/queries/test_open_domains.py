@@ -136,6 +136,12 @@ def test_everything_else_is_unsupported(visits: Service) -> None:
         assert "E11" not in reply.text
 
 
+def test_groups_by_open_attributes_take_no_rho(visits: Service) -> None:
+    body = {"dataset": "visits", "rho": "0.1", "query": {"kind": "table", "by": ["code"]}}
+    reply = visits("ana", "POST", "/v1/quotes", json=body)
+    assert (reply.status_code, reply.json()["type"]) == (422, "/problems/unsupported-query")
+
+
 def test_no_public_text_holds_a_value(visits: Service) -> None:
     described = visits("ana", "GET", "/v1/datasets/visits").json()
     assert described["attributes"][1]["values"] == "open"

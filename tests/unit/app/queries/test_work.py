@@ -22,6 +22,9 @@ from mechanisms.model.work import Amount, Work, times, together, work
 TABLE = Dataset("t", NeighbouringRelation.ADD_REMOVE, replace(table_domain(), max_rows=100_000))
 
 
+DRAWN = "draw by laplace"
+
+
 def examples(dataset: Dataset) -> Iterator[Query]:
     for kind in QUERY_KINDS.values():
         for body in kind.examples.every(dataset):
@@ -40,6 +43,20 @@ def test_every_kind_of_work_of_any_query_is_timed() -> None:
             assert work_of(query, dataset).keys() <= timed, query
     with pytest.raises(KeyError, match="unheard of"):
         Speeds(0.0, {kind: Speed(0.0, 0.0) for kind in timed}).seconds(work("unheard of", 1))
+
+
+def test_gaussian_noise_is_timed_and_costs_more_than_laplace_noise() -> None:
+    seen = 0
+    for dataset in (TABLE, GITHUB):
+        for kind in QUERY_KINDS.values():
+            for body in kind.examples.gaussian(dataset):
+                query, rho = QUERY.validate_json(json.dumps(body)), PrivacyLoss(0, 0, 10**12, 1)
+                stated, pure = query.work(dataset, rho), work_of(query, dataset)
+                assert stated.keys() <= kinds_of_work()
+                drawn = next(one for one in stated if one in ("numbers of tables", DRAWN))
+                assert stated[drawn].units == 4 * pure[drawn].units
+                seen += 1
+    assert seen == 3
 
 
 def test_a_kind_of_query_states_its_work() -> None:

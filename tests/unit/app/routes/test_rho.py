@@ -10,6 +10,7 @@ import pytest
 from accounting.privacy_loss import format_units
 from accounting.rho import pure_femto
 from tests.support.service import Service
+from tests.unit.app.queries.test_statistics import ROWS, TABLE
 
 DEGREE: dict[str, Any] = {
     "kind": "selection",
@@ -197,6 +198,29 @@ def test_the_cap_gets_its_own_delta_later(people: Service) -> None:
     assert people("olga", "PUT", path, json={"composition_delta": "0"}).status_code == 200
 
 
+def test_gaussian_noise_is_allowed_at_allowances_and_caps(people: Service) -> None:
+    name = people.dataset("olga", cap=GRANT | {"gaussian": True})
+    described = people("olga", "GET", f"/v1/datasets/{name}").json()
+    assert described["cap"]["gaussian"] is True
+    assert grant(people, name, gaussian=True).json()["allowance"]["gaussian"] is True
+    assert "gaussian" not in grant(people, name).json()["allowance"]
+    path, promise = f"/v1/datasets/{name}/cap", {"composition_delta": "0.000001"}
+    assert "gaussian" not in people("olga", "PUT", path, json=promise).json()["allowance"]
+    allowed = people("olga", "PUT", path, json=promise | {"gaussian": True})
+    assert allowed.json()["allowance"]["gaussian"] is True
+    for change in (
+        {"composition_delta": "0", "gaussian": True},
+        {"composition_delta": "0.001", "gaussian": True},  # the owner must say that it is so large
+    ):
+        assert people("olga", "PUT", path, json=change).status_code == 422
+    tiny = people.dataset("olga", cap={"epsilon": "0"}, name="tiny")
+    change = {"composition_delta": "1e-18", "gaussian": True}
+    refused = people("olga", "PUT", f"/v1/datasets/{tiny}/cap", json=change)
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["loc"] == ["gaussian"]
+    assert people("olga", "GET", "/v1/ledger/verification").json()["first_bad"] is None
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -204,7 +228,9 @@ def test_the_cap_gets_its_own_delta_later(people: Service) -> None:
         {"composition_delta": "0.01", "allow_large_delta": True},
         {"epsilon": "1001"},
         {"composition_delta": -1},
-        {"gaussian": True},
+        {"gaussian": True, "composition_delta": "0"},
+        {"gaussian": True, "epsilon": "0", "composition_delta": "1e-18"},
+        {"gaussian": "yes"},
     ],
 )
 def test_a_careless_delta_is_refused(people: Service, fields: dict[str, Any]) -> None:
@@ -234,3 +260,121 @@ def test_an_account_without_delta_is_as_before(people: Service) -> None:
         "epsilon": "0.05",
         "delta": "0",
     }
+
+
+CELLS: dict[str, Any] = {"kind": "table", "by": ["town"], "aggregates": [{"name": "count"}]}
+PROMISE = {"epsilon": "10", "composition_delta": "0.000001"}
+
+
+@pytest.fixture
+def staff(people: Service) -> Service:
+    """A table whose cap and allowance take Gaussian noise."""
+    allowed = PROMISE | {"gaussian": True}
+    assert people("olga", "POST", "/v1/datasets", json=TABLE | {"cap": allowed}).status_code == 201
+    assert people.upload("olga", "staff", ROWS.encode()).status_code == 201
+    assert grant(people, "staff", **allowed).status_code == 200
+    return people
+
+
+def in_rho(rho: str = "0.05", **fields: Any) -> dict[str, Any]:
+    return {"dataset": "staff", "rho": rho, "query": CELLS} | fields
+
+
+def test_a_body_that_names_rho_is_charged_in_rho_alone(staff: Service) -> None:
+    quote = staff("ana", "POST", "/v1/quotes", json=in_rho()).json()
+    assert quote["charge"]["epsilon"] is None
+    assert (quote["charge"]["rho"], quote["affordable"], quote["fits_more"]) == ("0.05", True, 30)
+    reply = staff("ana", "POST", "/v1/queries", json=in_rho(), headers={"Idempotency-Key": "g"})
+    assert reply.status_code == 201, reply.text
+    body = reply.json()
+    assert body["charge"] == quote["charge"]
+    assert body["steps"] == quote["steps"]
+    assert [one["epsilon"] for one in body["steps"]] == [None]
+    assert body["answer"]["noise"][0]["law"] == "discrete_gaussian"
+    assert body["answer"]["noise"][0]["scale"] == pytest.approx(10**0.5, rel=1e-3)
+    again = staff("ana", "POST", "/v1/queries", json=in_rho(), headers={"Idempotency-Key": "g"})
+    assert again.content == reply.content
+    for other in (in_rho("0.06"), {**in_rho(epsilon="0.05"), "rho": None}):
+        reused = staff("ana", "POST", "/v1/queries", json=other, headers={"Idempotency-Key": "g"})
+        assert reused.status_code == 422
+    # One such charge closes the way by ε: three queries of ε = 1 fit by ρ, not ten.
+    (account,) = staff("ana", "GET", "/v1/budgets").json()["items"]
+    assert account["spent"] == {"epsilon": "0", "delta": "0", "rho": "0.05"}
+    assert account["remaining"]["epsilon"] == "0"
+    one = {"dataset": "staff", "epsilon": "1", "query": CELLS}
+    assert staff("ana", "POST", "/v1/quotes", json=one).json()["fits_more"] == 3
+    (stored,) = staff("ana", "GET", "/v1/queries").json()["items"]
+    assert stored["charge"] == body["charge"]
+    entry = staff("ana", "GET", "/v1/ledger").json()["items"][0]
+    assert (entry["epsilon"], entry["rho"]) == ("0", "0.05")
+    assert staff("olga", "GET", "/v1/ledger/verification").json()["first_bad"] is None
+
+
+def test_rho_is_for_accounts_that_allow_it(staff: Service) -> None:
+    grant(staff, "staff", **PROMISE)
+    refused = staff("ana", "POST", "/v1/queries", json=in_rho())
+    assert (refused.status_code, refused.json()["type"]) == (403, "/problems/budget-exhausted")
+    assert refused.json()["charge"]["epsilon"] is None
+    assert staff("ana", "POST", "/v1/quotes", json=in_rho()).json()["fits_more"] == 0
+    grant(staff, "staff", **PROMISE, gaussian=True)
+    cap = {"composition_delta": "0.000001"}
+    assert staff("olga", "PUT", "/v1/datasets/staff/cap", json=cap).status_code == 200
+    capped = staff("ana", "POST", "/v1/queries", json=in_rho())
+    assert (capped.status_code, capped.json()["type"]) == (403, "/problems/cap-exhausted")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"epsilon": "0.1"},
+        {"rho": None},
+        {"rho": "0"},
+        {"rho": "1e-16"},
+        {"rho": "1000.1"},
+        {"query": {"kind": "statistic", "statistic": "count"}},
+        {"query": CELLS | {"delta": "0.001"}},
+    ],
+)
+def test_rho_is_one_amount_of_kinds_with_gaussian_noise(
+    staff: Service, fields: dict[str, Any]
+) -> None:
+    for path in ("queries", "quotes"):
+        assert staff("ana", "POST", f"/v1/{path}", json=in_rho(**fields)).status_code == 422
+
+
+def test_a_top_k_of_counts_or_degrees_is_a_gaussian_vector(people: Service) -> None:
+    allowed = PROMISE | {"gaussian": True}
+    name = people.dataset("olga", cap=allowed)
+    assert grant(people, name, **allowed).status_code == 200
+    top: dict[str, Any] = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}]}
+
+    def send(rho: str = "0.5", path: str = "queries", **fields: Any) -> Any:
+        query = {"dataset": name, "rho": rho, "query": top | fields}
+        return people("ana", "POST", f"/v1/{path}", json=query)
+
+    quote = send(path="quotes").json()
+    reply = send()
+    assert reply.status_code == 201, reply.text
+    body = reply.json()
+    assert body["charge"]["epsilon"] is None
+    assert body["charge"]["rho"] == "0.5"
+    assert body["steps"] == quote["steps"]
+    answer = body["answer"]
+    assert answer["resolved"] == {
+        "sensitivity": "global",
+        "selector": "laplace",
+        "noise": "discrete_gaussian",
+    }
+    assert answer["ordered"]
+    # σ² = Q/(2ρ) with Q = 2 for the two ends of an edge.
+    error = quote["accuracy"]["value_error"]
+    assert 2 <= error <= 4 * 2**0.5
+    numbers = [answer["values"][one] for one in ("low", "value", "high")]
+    for low, value, high in zip(*numbers, strict=True):
+        assert (value - low, high - value) == (error, error)
+    for fields in (
+        {"selector": "exponential"},
+        {"draws": "peeled"},
+        {"utilities": [{"name": "egocentric_betweenness"}]},
+    ):
+        assert send(**fields).json()["type"] == "/problems/unsupported-query"

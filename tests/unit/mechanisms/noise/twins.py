@@ -42,3 +42,31 @@ def discrete_laplace(a: int, b: int, words: Iterator[int]) -> int:
 def rounded_laplace(a: int, b: int, words: Iterator[int]) -> int:
     noise = geometric(a, b, words)
     return -1 - noise if next(words) & 1 else noise
+
+
+def half_square(u: int, b: int, words: Iterator[int]) -> bool:
+    k = 1
+    while (
+        below(b, words) < u
+        and below(b, words) < u
+        and below(2, words) == 0
+        and below(k, words) == 0
+    ):
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_gaussian(steps: int, scale: int, words: Iterator[int]) -> int:
+    """``steps`` is 1024·σ, and ``scale`` the scale of the Laplace noise that is proposed."""
+    while True:
+        noise, negative = geometric(1, scale, words), next(words) & 1
+        if negative and not noise:
+            continue
+        unit = steps * 1024 * scale
+        m, f = divmod(abs(noise * 1024**2 * scale - steps**2), unit)
+        if (
+            all(bernoulli_exp(1, 2, words) for _ in range(m * m))
+            and all(bernoulli_exp(f, unit, words) for _ in range(m))
+            and half_square(f, unit, words)
+        ):
+            return -noise if negative else noise

@@ -257,6 +257,26 @@ def test_lost_heads_leave_no_room_in_rho(world: World, log: HeadsLog) -> None:
     assert verify(world.database).valid
 
 
+def test_lost_heads_leave_no_room_where_gaussian_noise_was_allowed(
+    world: World, log: HeadsLog
+) -> None:
+    """The lost charge had no finite ε, so ε may admit nothing any longer, also after a raise."""
+    allowed = Limit.of(loss("5"), 10**9, gaussian=True)
+    dataset, analyst = world.ready(allowed, allowed)
+    backup = backed_up(world)
+    world.ledger.reserve(request(dataset, analyst, PrivacyLoss(0, 0, 7, 1)))
+    Publisher(world.database, log).look()
+    restore(world, backup)
+    Publisher(world.database, log).look()
+    accept(world.database, log, heads_lost=True)
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    charged = account.account.charged
+    assert (charged.unpriced, charged.rho_femto) == (1, 7 + pure_femto(5 * 10**9))
+    assert account.account.largest_epsilon == 0
+    assert verify(world.database).valid
+
+
 #: δ_c = 10⁻⁶.
 SMALL = 10**12
 

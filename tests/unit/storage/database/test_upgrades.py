@@ -37,13 +37,16 @@ from tests.support.tampering import tampering
 from tests.support.world import allowance, contents, loss
 
 NEW = {
-    "entry": {"bound", "d_rho_f", "d_unpriced"},
+    "entry": {"bound", "d_rho_f", "d_unpriced", "d_gaussian"},
     "settlement": {"digest"},
     "dataset": {"nodes_folder", "revision", "person_key"},
     "dataset_version": {"folder", "manifest_digest"},
     "users": {"revision"},
     "api_key": {"revision"},
-    "budget_account": {"epoch", "lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced"},
+    "budget_account": {
+        *("epoch", "lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced"),
+        "lim_gaussian",
+    },
     "query": {"form", "salt", "rho_f", "unpriced"},
 }
 DAY = 86_400 * 1_000_000

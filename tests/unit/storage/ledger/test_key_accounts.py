@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import update
 
-from accounting.account import AccountRank
+from accounting.account import AccountRank, Limit
 from accounting.errors import BudgetExhausted, CapExhausted
+from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.verification import verify
 from storage.database.tables import budget_account
 from storage.errors import NotFound
@@ -56,6 +57,19 @@ def test_the_limit_of_a_key_holds_over_all_datasets(world: World) -> None:
     # Without this key its user may ask on.
     assert world.ledger.reserve(request(dataset, analyst, loss("0.1")))
     check_invariants(world.database)
+
+
+def test_a_key_with_a_limit_takes_no_release_without_a_finite_epsilon(world: World) -> None:
+    """Its limit is in ε, which such a release would leave without meaning."""
+    both = Limit.of(loss(5), 10**12, gaussian=True)
+    dataset, analyst = world.ready(both, both)
+    gaussian, key = PrivacyLoss(0, 0, 10**10, 1), world.limited_key(analyst, loss(5))
+    with pytest.raises(BudgetExhausted):
+        world.ledger.reserve(request(dataset, analyst, gaussian, limited_key=key))
+    assert spent(world, analyst.id, key) == loss(0)
+    assert world.ledger.reserve(request(dataset, analyst, gaussian))
+    check_invariants(world.database)
+    assert verify(world.database).first_bad is None
 
 
 def test_a_key_spends_no_more_than_its_user_may(world: World) -> None:

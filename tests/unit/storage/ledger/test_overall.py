@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from accounting.account import Limit
 from accounting.errors import BelowSpent, BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
 from storage.assurance.verification import verify
@@ -114,3 +115,13 @@ def test_queries_that_race_with_the_opening_are_all_counted(world: World, round:
     spent = sum((world.charged(d, analyst)[0] for d in (first, second)), PrivacyLoss(0))
     assert overall(world, analyst) == spent == loss("0.8")
     assert verify(world.database).valid
+
+
+def test_it_does_not_open_on_charges_without_a_finite_epsilon(world: World) -> None:
+    allowed = Limit.of(loss(1), 10**12, gaussian=True)
+    dataset, analyst = world.ready(allowed, allowed)
+    charged = request(dataset, analyst, PrivacyLoss(0, 0, 10**12, 1))
+    assert isinstance(world.ledger.reserve(charged), Reservation)
+    with pytest.raises(BelowSpent):
+        world.ledger.grant(None, analyst.id, allowance(10**6), actor_id=world.admin.id)
+    assert world.ledger.account(None, analyst.id) is None

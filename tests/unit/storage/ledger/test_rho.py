@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -20,10 +21,13 @@ from storage.ledger.freezing import freeze
 from storage.ledger.ledger import Reservation
 from storage.people.users import User
 from storage.queries.entry_pages import page_of_entries
+from tests.support.blocking import finished
 from tests.support.world import World, allowance, check_invariants, contents, loss, request
 
 #: E = 10 nano-ε, and a limit of 100 femto-ρ for some δ_c.
 BOTH = Limit(10, 0, 100, 7)
+#: The same, with releases without a finite ε.
+ALL = Limit(10, 0, 100, 7, gaussian=True)
 
 
 def ask(world: World, dataset: StoredDataset, analyst: User, *amounts: int) -> Reservation:
@@ -81,15 +85,60 @@ def test_the_cap_has_a_delta_of_its_own(world: World) -> None:
 
 
 def test_a_release_without_a_finite_epsilon_closes_the_way_by_epsilon(world: World) -> None:
-    dataset, analyst = world.ready(BOTH, BOTH)
+    dataset, analyst = world.ready(ALL, ALL)
     ask(world, dataset, analyst, 0, 0, 1, 1)
     ask(world, dataset, analyst, 5, 0, 99)
     with pytest.raises(BudgetExhausted):
         ask(world, dataset, analyst, 1, 0, 1)
     check(world)
-    pure, other = world.ready(Limit(10), Limit(10))
-    with pytest.raises(BudgetExhausted):
-        ask(world, pure, other, 0, 0, 1, 1)
+
+
+def test_a_release_without_a_finite_epsilon_needs_the_permission_of_account_and_cap(
+    world: World,
+) -> None:
+    for allowed, cap, error in (
+        (Limit(10), ALL, BudgetExhausted),
+        (BOTH, ALL, BudgetExhausted),
+        (ALL, BOTH, CapExhausted),
+        (ALL, Limit(10), CapExhausted),
+    ):
+        dataset, analyst = world.ready(allowed, cap)
+        before = contents(world.database)
+        with pytest.raises(error):
+            ask(world, dataset, analyst, 0, 0, 1, 1)
+        assert contents(world.database) == before
+    world.ledger.limit_cap(dataset.id, ALL, actor_id=analyst.id)
+    first = ask(world, dataset, analyst, 0, 0, 60, 1)
+    # The permission may be taken back; what was charged stays charged, by ρ alone.
+    world.grant(dataset, analyst, BOTH)
+    for refused in ((0, 0, 1, 1), (1, 0, 41, 0)):
+        with pytest.raises(BudgetExhausted):
+            ask(world, dataset, analyst, *refused)
+    ask(world, dataset, analyst, 1, 0, 40)
+    with pytest.raises(BelowSpent):
+        world.grant(dataset, analyst, Limit(10))
+    check(world)
+    assert world.ledger.release(first)
+    ask(world, dataset, analyst, 9, 0, 99)  # by ε again
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    assert account.account.limit == BOTH
+    check(world)
+
+
+def test_two_releases_without_a_finite_epsilon_fit_one_batch(world: World) -> None:
+    dataset, analyst = world.ready(ALL, ALL)
+    requests = [request(dataset, analyst, PrivacyLoss(0, 0, 40, 1)) for _ in range(3)]
+
+    async def together() -> list[object]:
+        calls = [world.ledger.ledger.reserve(one) for one in requests]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    outcomes = finished(together())
+    assert [isinstance(one, Reservation) for one in outcomes] == [True, True, False]
+    assert isinstance(outcomes[2], BudgetExhausted)
+    assert charged(world, dataset, analyst) == (0, 0, 80, 2)
+    check(world)
 
 
 def test_a_limit_states_its_delta_and_falls_to_what_its_charges_fit(world: World) -> None:
@@ -119,6 +168,9 @@ def test_limits_follow_from_the_promise() -> None:
             Limit.of(loss(epsilon), delta)
     with pytest.raises(ValueError):
         Limit(10, 0, 100)
+    for pure in (Limit, Limit.of):
+        with pytest.raises(ValueError):
+            pure(loss(4) if pure is not Limit else 10, gaussian=True)  # type: ignore[arg-type]
 
 
 def test_what_was_not_counted_is_filled_in_with_the_first_limit_in_rho(world: World) -> None:
