@@ -5,7 +5,6 @@ Danger: a value that occurs in a single record tells of that record. Values leav
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NoReturn
 
 import numpy as np
@@ -56,7 +55,6 @@ class OpenValues:
         """One value. Danger: private, unless its code was released."""
         return self._bytes(code).decode()
 
-    @lru_cache(maxsize=64)  # noqa: B019 - keeps at most 64 results, and versions are closed rarely
     def doubled_codes(self, texts: tuple[str, ...]) -> NDArray[np.int64]:
         """Twice the code of each text, ascending; an odd number for a text that does not occur.
 

@@ -178,10 +178,10 @@ def _charged(
     at_us = connection.execute(genesis).scalar_one()
     own = _q.analyst_id == analyst_id, _q.state == int(QueryState.RUNNING)
     running = connection.execute(select(query).where(*own).order_by(_q.id)).mappings().all()
-    rest = spent
-    for row in running:
-        rest -= PrivacyLoss(*charge_of(row, at_us).amounts)  # type: ignore[arg-type]
     causes = [charge_of(row, at_us) for row in running]  # type: ignore[arg-type]
+    # An account on one dataset that counts ε alone holds none of the ρ of its running queries.
+    sums = zip(spent.amounts, *(one.amounts for one in causes), strict=True)
+    rest = PrivacyLoss(*(max(0, whole - sum(map(int, parts))) for whole, *parts in sums))
     if rest != PrivacyLoss(0):
         causes.insert(0, Cause(EntryKind.CHARGE, actor_id, at_us, rest.amounts))
     for cause in (one.counted(in_rho) for one in causes):

@@ -8,6 +8,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from app.config.settings import Settings
+from app.contract.attributes import AttributeIn
 from app.contract.problems import BY_SLUG
 from app.engine.requests import QueryRequest
 from app.queries import AnyQuery
@@ -58,6 +59,14 @@ def test_queries_in_documents_are_valid(page: str) -> None:
     for body in bodies:
         form = QueryRequest if '"dataset"' in body else AnyQuery
         TypeAdapter(form).validate_json(body)
+
+
+def test_attributes_in_documents_are_valid() -> None:
+    text = (ROOT / "docs/datasets.md").read_text("utf-8")
+    blocks = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        TypeAdapter(AttributeIn | list[AttributeIn]).validate_json(block)
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -45,8 +45,10 @@ PLAYED = {
     "docs/tutorial_operator.md": "tests/process/test_tutorials.py",
     "docs/tutorial_owner.md": "tests/process/test_tutorials.py",
 }
-#: Their ``json`` is validated as queries: tests/architecture/test_documents.py.
-VALIDATED = {"docs/distances.md", "docs/statistics.md", "docs/tables.md", "docs/trees.md"}
+#: Their ``json`` is validated as queries or attributes: tests/architecture/test_documents.py.
+VALIDATED = {
+    f"docs/{page}.md" for page in ("datasets", "distances", "statistics", "tables", "trees")
+}
 #: The beginning of a block that is no command → the kind of the block.
 NOT_TYPED = {
     "app → storage → mechanisms → accounting": "what imports what",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -36,12 +37,12 @@ def started(folder: Path, line: str, **variables: str) -> None:
         try:
             with httpx.Client() as client:
                 while process.poll() is None:
-                    try:
+                    with suppress(httpx.TransportError):
                         if client.get(f"http://127.0.0.1:{port}/readyz").status_code == 200:
                             break
-                    except httpx.TransportError:
-                        assert time.monotonic() < deadline
-                        time.sleep(0.1)
+                    assert time.monotonic() < deadline
+                    # Each look is a line of the log, and nobody reads the pipe until the end.
+                    time.sleep(0.1)
         finally:
             process.send_signal(signal.SIGTERM)
             said, _ = process.communicate(timeout=PATIENCE)

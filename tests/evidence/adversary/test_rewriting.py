@@ -22,6 +22,7 @@ from storage.errors import LedgerAlarm
 from storage.journal.facts import Fact, FactKind
 from storage.journal.layouts import EntryKind
 from storage.journal.streams import record
+from storage.ledger.accounts import AccountKey
 from storage.ledger.entries import Cause, change_account
 from storage.ledger.ledger import Reservation
 from storage.ledger.limits import open_account
@@ -248,7 +249,7 @@ def test_a_limit_raised_without_its_fact_is_found(world: World, whose: str) -> N
 
 def test_an_account_opened_without_its_fact_is_found(world: World) -> None:
     dataset, analyst = world.dataset(), world.analyst()
-    key = (0, dataset.id, analyst.id)
+    key = AccountKey(0, dataset.id, analyst.id)
     world.database.write(lambda connection: open_account(connection, key, allowance(1), 1))
     bad = verify(world.database).first_bad
     assert bad is not None

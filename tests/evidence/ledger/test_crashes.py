@@ -113,7 +113,7 @@ def update_user(world: World, _prepared: Any) -> object:
         (release, 7),
         (raise_limit, 5),
         (open_account, 5),
-        (withdraw, 5),
+        (withdraw, 6),
         (register, 7),
         (create_user, 7),
         (update_user, 5),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,7 +91,9 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         accept(restored, HeadsLog(log.path))
         account = ledger.account(dataset.id, analyst.id)
         assert account is not None
-        assert (account.account.charged, ledger.cap(dataset.id).account.charged) == spent
+        for sums, before in zip((account, ledger.cap(dataset.id)), spent, strict=True):
+            # The ρ of lost charges that counted ε alone is not known, so the most is charged.
+            assert replace(sums.account.charged, rho_femto=0) == before
         charged(ledger, "0.3")
         with watched(restored, HeadsLog(log.path), 3600):
             pass

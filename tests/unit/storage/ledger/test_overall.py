@@ -125,3 +125,16 @@ def test_it_does_not_open_on_charges_without_a_finite_epsilon(world: World) -> N
     with pytest.raises(BelowSpent):
         world.ledger.grant(None, analyst.id, allowance(10**6), actor_id=world.admin.id)
     assert world.ledger.account(None, analyst.id) is None
+
+
+def test_it_opens_while_a_query_runs_whose_account_counts_epsilon_alone(world: World) -> None:
+    """Beyond ε = 1,000 an account holds no ρ, which its running query has all the same."""
+    dataset, analyst = world.ready(loss(2000), cap=loss(3000))
+    price = PrivacyLoss(10**8, 0, 5 * 10**12)
+    created = world.ledger.reserve(request(dataset, analyst, price))
+    assert isinstance(created, Reservation)
+    world.ledger.grant(None, analyst.id, allowance(10), actor_id=world.admin.id)
+    assert overall(world, analyst).epsilon_nano == 10**8
+    assert verify(world.database).valid
+    assert world.ledger.release(created)
+    assert overall(world, analyst) == PrivacyLoss(0)
