@@ -16,10 +16,7 @@ from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import Margin
 
 #: The fixed cost of one look-up in the law of a sum, as a number of terms that cost as much.
-_LOOK = 200
-#: A factor on the work where small numbers are suppressed. A sum may then have fewer cells, and its
-#: width is found for each power of 2 of cells.
-_SUPPRESSED = 3
+LOOK = 200
 
 
 def column_work(plan: TablePlan) -> Work:
@@ -35,9 +32,18 @@ def column_work(plan: TablePlan) -> Work:
 
 def _widths(plan: TablePlan, margin: Margin | None) -> Work:
     """The widths of noise on sums: one for each part of each aggregate."""
-    times = _SUPPRESSED if plan.dataset.minimum_count else 1
-    units = [times * looks(noise, terms) for noise, terms in _sums(plan, margin)]
+    find = suppressed_looks if plan.dataset.minimum_count else looks
+    units = [find(noise, terms) for noise, terms in _sums(plan, margin)]
     return work("widths of sums", sum(units), len(units)) if units else {}
+
+
+def suppressed_looks(noise: Noise, terms: int) -> int:
+    """The most work where small numbers are suppressed, so that a sum may have fewer cells.
+
+    The width is found for all cells and for each power of 2 below their number, or for one cell.
+    """
+    powers = (1 << bit for bit in range(max(1, (terms - 1).bit_length())))
+    return looks(noise, terms) + sum(looks(noise, size) for size in powers)
 
 
 def looks(noise: Noise, terms: int) -> int:
@@ -47,9 +53,9 @@ def looks(noise: Noise, terms: int) -> int:
     Gaussian noise is written down once.
     """
     if isinstance(noise, GaussianNoise):
-        return places(noise.deviation, terms) + _LOOK
+        return places(noise.deviation, terms) + LOOK
     bits = (int(noise.scale * (10 * isqrt(terms) + 50)) + 1).bit_length()
-    return (2 * bits + 2) * (terms + _LOOK)
+    return (2 * bits + 2) * (terms + LOOK)
 
 
 def _sums(plan: TablePlan, margin: Margin | None) -> Iterator[tuple[Noise, int]]:

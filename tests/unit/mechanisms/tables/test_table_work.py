@@ -13,12 +13,19 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import CategoricalAttribute, Dataset
 from mechanisms.noise import laplace_sums
 from mechanisms.noise.rate import Rate
-from mechanisms.tables.aggregates import CountOf, MeanOf, QuantilesOf, SumOf, VarianceOf
+from mechanisms.tables.aggregates import (
+    CountOf,
+    MeanOf,
+    QuantilesOf,
+    Summands,
+    SumOf,
+    VarianceOf,
+)
 from mechanisms.tables.grouping import Levels
 from mechanisms.tables.noise import TRIES, LaplaceNoise
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
-from mechanisms.tables.work import column_work, looks
+from mechanisms.tables.work import LOOK, column_work, looks, suppressed_looks
 from tests.unit.mechanisms.tables.worlds import columns, dataset_of, people, request
 
 ALL = [CountOf(), SumOf("age"), MeanOf("age"), VarianceOf("height"), QuantilesOf("age", (0.3, 0.5))]
@@ -69,6 +76,27 @@ def test_work_bounds_the_looks_at_laws_and_the_bounds_of_quantiles(
     assert (looked > 0) is (name in ("sums", "measured"))
     bounds = stated["bounds of quantiles"]
     assert (bounded, calls) == (bounds.units, bounds.calls)
+
+
+@pytest.mark.parametrize("terms", [1, 2, 3, 64, 256, 1000])
+@pytest.mark.parametrize("by_own_noise", [False, True])
+def test_work_bounds_the_widths_of_sums_without_some_cells(
+    terms: int, by_own_noise: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look has a fixed cost, which every power of 2 of cells pays again."""
+    cost, tail = 0, laplace_sums.tail
+
+    def counted_tail(rate: Rate, terms: int, distance: int) -> float:
+        nonlocal cost
+        cost += terms + LOOK
+        return tail(rate, terms, distance)
+
+    monkeypatch.setattr(laplace_sums, "tail", counted_tail)
+    laplace_sums.half_width.cache_clear()
+    noise = LaplaceNoise(Rate.of_counts(10**6, 1))
+    Summands(np.arange(terms + 1), by_own_noise).half_widths(noise, terms, Fraction(1, 20))
+    assert (cost > 0) is (terms > 1)
+    assert cost <= suppressed_looks(noise, terms)
 
 
 def wide(sizes: tuple[int, ...], aggregates: Any, totals: Any = "sums") -> TablePlan:
