@@ -145,7 +145,7 @@ class Uploads:
         try:
             self._datasets.remove_unused(name)
         except (OSError, StorageError) as error:
-            # Unused arrays do no harm, and a later call removes them.
+            # Arrays that no query will open again do no harm, and the next call removes them.
             log.error("cannot remove old versions", error=type(error).__qualname__)
 
     def limits(self) -> UploadLimits:

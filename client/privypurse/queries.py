@@ -73,5 +73,5 @@ def _answer(
             progress.seconds(state["elapsed"], state["expected"])
             # A proxy may drop the header ``Prefer``; then this pause limits the rate of requests.
             time.sleep(max(0.0, sent_at + PROGRESS_WAIT - time.monotonic()))
-        # The query failed or was cancelled. The loop sends its key again, and the service replies
-        # with the whole problem.
+        # The query failed or was cancelled. The loop sends its idempotency key again, and the
+        # service replies with the stored error in full.

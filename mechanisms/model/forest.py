@@ -108,8 +108,8 @@ def numbered(
         numbers.update(zip(group, count(len(numbers)), strict=False))
     table = np.fromiter(chain.from_iterable(flat), np.int32, 3 * len(flat))
     place, yes, no = table.reshape(-1, 3).T.copy()
-    # Leaves have −1 as the number of their literal. It indexes the last element of this array,
-    # which is −1 again.
+    # A literal is the condition that an inner node asks. Leaves have −1 in place of its number,
+    # which indexes the last element of this array, and that is −1 again.
     literal = np.array([*(numbers[one] for one in literals), -1], dtype=np.int32)[place]
     return Forest(
         columns=tuple(columns),

@@ -20,7 +20,7 @@ from mechanisms.model.randomness import Randomness, Words
 from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, below, bernoulli_exp, geometric
 
-#: The steps of a deviation of one.
+#: Grid steps in a standard deviation σ of 1: σ is stated in such steps.
 GRID = 1024
 #: σ is at most 2¹⁶, so that all products stay within 64 bits.
 MOST_STEPS = 1 << 26

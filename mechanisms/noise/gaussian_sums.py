@@ -92,7 +92,8 @@ def _convolved(deviation: Deviation, terms: int) -> Floats:
     reach = int(_REACH * sqrt(float(deviation.square * terms))) + _REACH
     one = _law(float(deviation.square))
     circle = np.zeros(1 << (2 * reach).bit_length())  # the transform is fastest for powers of 2
-    # Noise d stands at place d of a circle that the sum leaves with a chance below 10⁻⁴⁰.
+    # The transform treats the array as a circle: the chance of noise d is at index d modulo its
+    # length. The array is so long that the sum wraps around with a chance below 10⁻⁴⁰.
     np.add.at(circle, np.arange(len(one)) - len(one) // 2, one)
     law = np.fft.irfft(np.fft.rfft(circle) ** terms, len(circle))
     return np.maximum(np.fft.fftshift(law), 0)

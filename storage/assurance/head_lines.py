@@ -130,7 +130,7 @@ class HeadsContent:
         if kind in ("streams", "accepted-streams", "verified-streams"):
             self._take_streams(kind, at_us, _streams(fields))
             return
-        # Lines of earlier versions have no limits, and at first neither ρ.
+        # Lines that earlier versions wrote lack the limits of the account; the oldest lack ρ too.
         more = fields.get("rho_femto", 0), fields.get("unpriced", 0)
         charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"], *more)
         head, limits = bytes.fromhex(fields["head"]), tuple(fields.get("limits", ()))

@@ -68,8 +68,8 @@ class HeadsFile:
                 else:
                     self._rest.take(line)
         if self._rest is not None:
-            # An older file may have replaced this one, so the later of two states of an account
-            # counts.
+            # Somebody may have put an older copy of this file in its place. An account may then
+            # have one state from before and one read now, and the later state counts.
             self.content.merge(self._rest)
             self.content.damaged += self._rest.damaged
             self._rest.damaged = []

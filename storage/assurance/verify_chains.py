@@ -62,7 +62,8 @@ class Bad:
     table: str
     row: str
     reason: str
-    #: The dataset and the analyst whom the row concerns; 0 if it concerns none of them alone.
+    #: The id of the only dataset that the row concerns, and that of the only analyst; 0 for none or
+    #: for several, such as the analyst of an account that all analysts share.
     dataset_id: int = 0
     analyst_id: int = 0
 

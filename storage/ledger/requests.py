@@ -57,8 +57,8 @@ class Reserve:
     @property
     def stored_key(self) -> str:
         """The idempotency key, or a unique text in its place if the request has none."""
-        # A client's key is ASCII. So it never equals this text, whose first character, a middle
-        # dot, is not.
+        # Idempotency keys of clients are ASCII. So none equals this text, whose first character, a
+        # middle dot, is not ASCII.
         return self.key if self.key is not None else f"·{self.query_id.hex}"
 
 

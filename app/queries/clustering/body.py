@@ -114,7 +114,7 @@ class Clustering(Query):
             needed = least_loss(fixed.steps, fixed.count_noise_scale, scale)
             reached = max((needed, public.whole_for(least)), key=lambda one: one.epsilon_nano)
             # A choice is a number of starts and the least loss from which it applies. At the next
-            # choice more starts share the loss, so the noise is larger again.
+            # choice more starts share the loss, so each of them has more noise than before.
             if end is None or reached.epsilon_nano < end.epsilon_nano:
                 break
         return charge_for(dataset, reached)

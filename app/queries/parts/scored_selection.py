@@ -146,7 +146,8 @@ class ScoredSelection(Query):
     def in_form(self, form: int) -> Self:
         changed: dict[str, Any] = {}
         if form < 3 and self.passes == PASSES:
-            # Before ``passes`` was a field, a Pareto score took up to the most.
+            # Requests stored in form 1 or 2 lack the field ``passes``. Their Pareto scores were
+            # computed with up to the greatest number of passes, so their text names that number.
             changed["passes"] = MOST_PASSES
         if form < 2:
             names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
@@ -171,7 +172,8 @@ class ScoredSelection(Query):
         error, k = only(target, SCORE_TARGET), self.drawing().k
         reached = PrivacyLoss(0)
         for start, below in self._intervals(dataset):
-            # The choice is the same from ``start`` on, up to the next interval.
+            # From this ε (``start``) up to that of the next interval, `auto` takes the same
+            # sensitivity, selector and draws.
             choice = self._choice(dataset, PrivacyLoss(start))
             if self._clipped(choice) and error >= self.passes:
                 raise UnsupportedQuery(
