@@ -112,3 +112,8 @@ class KeyInfoOut(Reply):
     @property
     def is_restricted(self) -> bool:
         return (self.until, self.datasets, self.budget) != (None,) * 3
+
+    @property
+    def is_over(self) -> bool:
+        """True if the key's last moment has passed."""
+        return self.until is not None and self.until <= datetime.now(UTC)

@@ -149,7 +149,7 @@ class PrivyPurse(KindCalls, Ownership, Administration):
     ) -> A:
         """The answer to one query, charged ``epsilon`` or ``rho`` exactly and once.
 
-        ``rho`` adds Gaussian noise, for tables in accounts that allow it.
+        ``rho`` adds Gaussian noise, in accounts that allow it, to tables and to values of top-k.
         ``key``: your own idempotency key; the same call with the same key returns the same answer,
         free. Without one each call is a new query. ``timeout``: seconds to wait for the answer;
         None waits as long as the query takes.

@@ -155,7 +155,10 @@ def test_queries_and_their_charges(privypurse: CommandLine) -> None:
     assert "\nneighbouring: add_remove, replace\n" in unsupported
     assert "JSON" in privypurse("ada", "query", privypurse.write("x.json", "{"), status=2)
     lacking = privypurse("ada", "query", privypurse.write("y.json", {"query": {}}), status=2)
-    assert lacking == "y.json: lacks dataset, epsilon\n"
+    assert lacking == "y.json: lacks dataset\n"
+    for amounts in ({}, {"epsilon": "1", "rho": "1"}):
+        file = privypurse.write("z.json", {"dataset": "star", "query": {}} | amounts)
+        assert "z.json: name epsilon, or rho" in privypurse("ada", "query", file, status=2)
     assert "nowhere.json: No such" in privypurse("ada", "query", "nowhere.json", status=2)
     (privypurse.folder / "latin.json").write_bytes(b'{"dataset": "\xe9"}')
     assert "latin.json: not JSON" in privypurse("ada", "quote", "latin.json", status=2)

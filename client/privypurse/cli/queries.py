@@ -46,7 +46,7 @@ def query(
     body = read_object(file, "dataset", "query")
     amounts = {name: body.get(name) for name in ("epsilon", "rho")}
     if list(amounts.values()).count(None) != 1:
-        fail(f"{file}: lacks epsilon, or rho in its place", 2)
+        fail(f"{file}: name epsilon, or rho in its place, and not both", 2)
     with service(context) as purse:
         query = Query(body["query"], _reply)
         reply = purse.ask(body["dataset"], query, **amounts, key=idempotency_key)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from app.contract.people import KeyInfoOut
 from tests.support.service import Service
 
 DEGREE: dict[str, Any] = {"kind": "selection", "utilities": [{"name": "degree"}]}
@@ -146,3 +148,13 @@ def test_a_key_is_restricted_to_datasets_that_exist_for_its_user(two: Service) -
     assert ask(two, "later", "hidden").status_code == 201
     owners = two("olga", "POST", "/v1/users/olga/keys", json={"epsilon": "1"})
     assert owners.status_code == 422
+
+
+def test_a_page_tells_a_key_that_is_over() -> None:
+    fields = {"key_id": "a", "created_us": 0, "last_used_us": None, "revoked": False}
+    key = KeyInfoOut.model_validate(fields)
+    ends = {"1970-01-01T00:00:01Z": True, "9999-01-01T00:00:00Z": False}
+    assert not key.is_over
+    for until, over in ends.items():
+        ended = key.model_copy(update={"until": datetime.fromisoformat(until)})
+        assert ended.is_over is over
