@@ -7,6 +7,7 @@ New examples are drawn with the profile ``explore``:
 from __future__ import annotations
 
 import sys
+from collections import deque
 
 from hypothesis import HealthCheck, settings
 
@@ -22,7 +23,9 @@ def pytest_collection_finish() -> None:
     """Services of the tests do not warm up, because that would take seconds in every process.
 
     Their first query of each kind may be slow. ``test_warming_up.py`` tests the warm-up itself.
+    The machine is timed here unless it was before, as services refuse queries until it is.
     """
     warm = sys.modules.get("app.service.warm")
     if warm is not None:
         warm.LOADED.set()
+        deque(warm.MachineSpeeds().steps(), maxlen=0)

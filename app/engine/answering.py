@@ -112,7 +112,7 @@ class Answering:
         execution: Execution,
         randomness: Randomness,
         clock: Clock,
-        speeds: Speeds,
+        speeds: Callable[[], Speeds | None],
         lease: float,
         in_flight: InFlight,
         scheduler: Scheduler,
@@ -162,8 +162,7 @@ class Answering:
             raise NoRecords(looked_up.name)  # The owner has not uploaded the node list yet.
         priced = request.priced(looked_up.public)
         cost = priced.cost
-        seconds = cost.seconds(self._speeds)
-        self._limits.check(request.query, cost, seconds)
+        seconds = self._seconds(request.query, cost)
         if not looked_up.version:
             raise NoRecords(looked_up.name)
 
@@ -218,11 +217,17 @@ class Answering:
     def deadline(self, query: Query, cost: Cost) -> float:
         """The seconds from the begin of a query to its deadline; public, and so free.
 
-        Raises: TooCostly.
+        Raises: TooCostly; WarmingUp before the speeds of this machine are measured.
         """
-        seconds = cost.seconds(self._speeds)
+        return round(self._clock.length(self._seconds(query, cost)), 6)
+
+    def _seconds(self, query: Query, cost: Cost) -> float:
+        speeds = self._speeds()
+        if speeds is None:
+            raise WarmingUp
+        seconds = cost.seconds(speeds)
         self._limits.check(query, cost, seconds)
-        return round(self._clock.length(seconds), 6)
+        return seconds
 
     async def _fetch(self, names: DistantLabels) -> None:
         """Download a node list before anything is charged; concurrent callers share one thread.

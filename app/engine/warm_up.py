@@ -1,4 +1,4 @@
-"""Loads the compiled kernels before the first query, in the background.
+"""Loads the compiled kernels, and times the machine, before the first query, in the background.
 
 Danger: a query that loads a kernel itself takes longer than its public cost, and misses its
 deadline. So no query is accepted before all kernels are loaded: it waits some seconds for them,
@@ -25,20 +25,15 @@ PATIENCE, LOOK = 10.0, 0.05
 class WarmUp:
     """Runs all steps in one thread, and is ready after the last of them."""
 
-    def __init__(self, steps: Callable[[], Iterable[object]], loaded: threading.Event) -> None:
-        """``loaded`` is set after the last step. Services of one process share it with their
-        kernels, so only the first of them runs the steps.
-        """
-        self._steps, self._loaded = steps, loaded
+    def __init__(self, steps: Callable[[], Iterable[object]], is_ready: Callable[[], bool]) -> None:
+        """``is_ready``: true after the last step, and from the beginning if none is needed."""
+        self._steps, self.is_ready = steps, is_ready
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)
 
     def start(self) -> None:
         if not self.is_ready():
             self._thread.start()
-
-    def is_ready(self) -> bool:
-        return self._loaded.is_set()
 
     async def wait(self) -> bool:
         """True as soon as all steps are done, False if they are not within ``PATIENCE`` seconds."""
@@ -62,12 +57,11 @@ class WarmUp:
                         return
             except Exception as error:
                 log.error(
-                    "kernels cannot be loaded: queries are refused free of charge",
+                    "kernels or speeds are missing: queries are refused free of charge",
                     error=type(error).__qualname__,
                 )
                 self._closing.wait(wait)
                 wait = min(LONGEST, 2 * wait)
             else:
-                self._loaded.set()
                 log.info("all kernels are loaded")
                 return

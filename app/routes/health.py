@@ -3,6 +3,7 @@
 from fastapi import Request
 from starlette.responses import JSONResponse, Response
 
+from app.contract.errors import WarmingUp
 from app.contract.health import Health, Readiness, Version
 from app.contract.problems import problems
 from app.http.access import anyone
@@ -35,7 +36,10 @@ async def process_is_up() -> Health:
 async def service_can_work(services: ServicesDep) -> Response:
     """Check that database, data folder and store are usable, and published heads are found."""
     state = await health.probed(services)
-    return JSONResponse(state.model_dump(), status_code=200 if state.status == "ready" else 503)
+    if state.status == "ready":
+        return JSONResponse(state.model_dump())
+    wait = {"Retry-After": str(WarmingUp.retry_after)}
+    return JSONResponse(state.model_dump(), status_code=503, headers=wait)
 
 
 @api.get("/version", dependencies=[anyone])

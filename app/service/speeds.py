@@ -14,6 +14,7 @@ import platform
 import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -61,30 +62,37 @@ FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 FILE = "speeds.json"
 
 
-def speeds_of_machine(data: Path | None = None) -> Speeds:
-    """The stored speeds; those of another machine or version are measured anew, in some seconds.
+class MachineSpeeds:
+    """The stored speeds of this machine; those of another machine or version are measured anew."""
 
-    ``data``: the folder that holds them where the folder of compiled kernels cannot be written.
-    """
-    key = _machine()
-    config: Any = numba.config
-    folders = [Path(config.CACHE_DIR), *([] if data is None else [data])]
-    for folder in folders:
-        stored = _read(folder / FILE)
-        if stored is not None and stored["machine"] == key:
+    def __init__(self, data: Path | None = None) -> None:
+        """``data``: holds the speeds where the folder of compiled kernels cannot be written."""
+        config: Any = numba.config
+        self._folders = [Path(config.CACHE_DIR), *([] if data is None else [data])]
+        self._machine = _machine()
+        found = (_read(folder / FILE) for folder in self._folders)
+        stored = next((one for one in found if one and one["machine"] == self._machine), None)
+        #: None until they are measured.
+        self.known: Speeds | None = None
+        if stored is not None:
             speeds = {kind: Speed(*pair) for kind, pair in stored["of"].items()}
-            return Speeds(stored["query"], speeds)
-    log.info("measuring the speed of this machine")
-    measured = measure()
-    of = {kind: [speed.call, speed.unit] for kind, speed in measured.of.items()}
-    text = json.dumps({"machine": key, "query": measured.query, "of": of}, indent=1)
-    for folder in folders:
-        try:
-            _write(folder / FILE, text)
-            break
-        except OSError:
-            continue
-    return measured
+            self.known = Speeds(stored["query"], speeds)
+
+    def steps(self) -> Iterator[None]:
+        """Measure and store them if they are not known, one reference per step."""
+        if self.known is not None:
+            return
+        log.info("measuring the speed of this machine")
+        measured = yield from measure()
+        of = {kind: [speed.call, speed.unit] for kind, speed in measured.of.items()}
+        text = json.dumps({"machine": self._machine, "query": measured.query, "of": of}, indent=1)
+        for folder in self._folders:
+            try:
+                _write(folder / FILE, text)
+                break
+            except OSError:
+                continue
+        self.known = measured
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -215,28 +223,37 @@ def kinds_of_work() -> frozenset[str]:
     return frozenset(name for one in references(FEW, SHAPES[0]).values() for name in one.work)
 
 
-def measure() -> Speeds:
-    """Time every reference. Takes some seconds; kernels that are not compiled yet take longer.
+def measure() -> Generator[None, None, Speeds]:
+    """Time every reference, one per step, and return the speeds. The steps take some seconds.
 
-    Raises: RuntimeError if the speeds do not cover the timings.
+    Kernels that are not compiled yet take longer. Raises: RuntimeError if the speeds do not cover
+    the timings.
     """
     # Growth is measured on one shape alone, whose trees stay small. Otherwise more records would
     # also mean more nodes, and the costs of the two could not be separated.
-    few, many, most = (
-        {number: one.timing() for number, one in references(size, SHAPES[0]).items()}
-        for size in (FEW, MANY, MOST)
-    )
+    few = yield from _timings(references(FEW, SHAPES[0]))
+    many = yield from _timings(references(MANY, SHAPES[0]))
+    most = yield from _timings(references(MOST, SHAPES[0]))
     timings = list(few.values())
     for number, one in many.items():
         timings.append(one if number in most else one.grown_from(few[number]))
     for number, one in most.items():
         timings.append(one.grown_from(few[number], many[number]))
     for shape in SHAPES[1:]:
-        timings += [one.timing() for one in references(MANY, shape).values()]
+        others = yield from _timings(references(MANY, shape))
+        timings += others.values()
     speeds = fitted(timings)
     if not covers(speeds, timings):
         raise RuntimeError("the measured speeds do not cover their own references")
     return speeds
+
+
+def _timings(timed: Mapping[int, Reference]) -> Generator[None, None, dict[int, Timing]]:
+    timings = {}
+    for number, one in timed.items():
+        timings[number] = one.timing()
+        yield
+    return timings
 
 
 def _machine() -> dict[str, Any]:

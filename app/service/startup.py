@@ -1,6 +1,5 @@
 """Makes the parts of one service; each part needs only the parts made before it."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -25,7 +24,7 @@ from app.engine.warm_up import WarmUp
 from app.identity.tokens import Tokens
 from app.service import warm, wings
 from app.service.heads import alarmed, heads_of, watched
-from app.service.speeds import speeds_of_machine
+from app.service.speeds import MachineSpeeds
 from app.service.store import opened_files
 from app.telemetry.metrics import Metrics
 from app.usecases.charge_sums import ChargeSums
@@ -74,11 +73,11 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
         queries = Queries(database)
         limits = Limits(settings.query_memory, settings.table_cells, settings.query_limit)
-        speeds = speeds_of_machine(settings.data)
+        speeds = MachineSpeeds(settings.data)
         elsewhere = closing.enter_context(_cluster(settings, files.shared))
         execution = Execution(settings.kernel_threads(), settings.slots(), elsewhere)
         closing.callback(execution.close)
-        warm_up = _warm_up(settings)
+        warm_up = _warm_up(settings, speeds)
         closing.callback(warm_up.close)
         answering = Answering(
             database=database,
@@ -88,7 +87,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             execution=execution,
             randomness=SystemRandomness(),
             clock=Clock(settings.release_interval),
-            speeds=speeds,
+            speeds=lambda: speeds.known,
             lease=settings.lease,
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
             scheduler=Scheduler(_schedule(settings)),
@@ -156,14 +155,19 @@ def _schedule(settings: Settings) -> Schedule:
     return Schedule(settings.slots(), processors, settings.query_memory)
 
 
-def _warm_up(settings: Settings) -> WarmUp:
-    loaded = warm.LOADED
-    if not settings.release_interval:
-        # Without deadlines no query can miss one, so the first query of each kind may load its
-        # kernels.
-        loaded = threading.Event()
-        loaded.set()
-    return WarmUp(warm.steps, loaded)
+def _warm_up(settings: Settings, speeds: MachineSpeeds) -> WarmUp:
+    # Without deadlines no query can miss one, so the first query of each kind may load its kernels.
+    loads = settings.release_interval > 0
+
+    def steps() -> Iterator[None]:
+        if loads:
+            yield from warm.load()
+        yield from speeds.steps()
+
+    def is_ready() -> bool:
+        return (warm.LOADED.is_set() or not loads) and speeds.known is not None
+
+    return WarmUp(steps, is_ready)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import FEMTO
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.service.made_up import stored, table_domain
-from app.service.speeds import speeds_of_machine
+from app.service.speeds import MachineSpeeds
 from app.telemetry import logs
 from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.contingency import level_counts
@@ -50,6 +50,13 @@ LOADED = threading.Event()
 def warm() -> None:
     """Run every compiled kernel on small synthetic records."""
     deque(steps(), maxlen=0)
+
+
+def load() -> Iterator[None]:
+    """Runs ``steps`` unless this process has loaded all kernels already; sets ``LOADED``."""
+    if not LOADED.is_set():
+        yield from steps()
+        LOADED.set()
 
 
 def steps() -> Iterator[None]:
@@ -127,4 +134,4 @@ def table_records() -> TableRecords:
 if __name__ == "__main__":
     logs.configure()
     warm()
-    speeds_of_machine()
+    deque(MachineSpeeds().steps(), maxlen=0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import deque
+from collections.abc import Generator
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,10 +14,16 @@ import pytest
 from app.queries.parts.cost import Speed, Speeds
 from app.service import speeds as module
 from app.service.made_up import SHAPES
-from app.service.speeds import FEW, FILE, MOST, Reference, forget, references, speeds_of_machine
+from app.service.speeds import FEW, FILE, MOST, MachineSpeeds, Reference, forget, references
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.noise.laplace_sums import half_width
 from mechanisms.noise.rate import Rate
+
+
+def speeds_of_machine(data: Path | None = None) -> Speeds | None:
+    speeds = MachineSpeeds(data)
+    deque(speeds.steps(), maxlen=0)
+    return speeds.known
 
 
 @pytest.fixture
@@ -23,7 +31,8 @@ def measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Speeds]:
     """The measurements so far, on a machine whose compiled kernels lie in ``tmp_path``."""
     done: list[Speeds] = []
 
-    def measure() -> Speeds:
+    def measure() -> Generator[None, None, Speeds]:
+        yield
         done.append(Speeds(0.25, {"forest": Speed(float(len(done)), 0.5)}))
         return done[-1]
 

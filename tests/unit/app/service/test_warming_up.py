@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 
 import pytest
 from fastapi.testclient import TestClient
@@ -13,7 +14,9 @@ from app.config.settings import Settings
 from app.engine import warm_up
 from app.engine.warm_up import WarmUp
 from app.main import create_app
-from app.service import warm
+from app.queries.parts.cost import Speeds
+from app.service import speeds, warm
+from app.service.speeds import MachineSpeeds
 from tests.support.patience import PATIENCE, until
 from tests.support.service import Service
 from tests.unit.app.routes.test_ledger import QUERY
@@ -101,7 +104,7 @@ def test_a_failed_warm_up_is_logged_and_tried_again(monkeypatch: pytest.MonkeyPa
     def steps() -> Iterator[object]:
         yield tries.pop(0)()
 
-    warming = WarmUp(steps, threading.Event())
+    warming = WarmUp(steps, lambda: not tries)
     with capture_logs() as lines:
         warming.start()
         until(warming.is_ready)
@@ -109,3 +112,37 @@ def test_a_failed_warm_up_is_logged_and_tried_again(monkeypatch: pytest.MonkeyPa
     assert not tries
     assert [line.get("error") for line in lines] == ["ZeroDivisionError", None]
     assert lines[-1]["event"] == "all kernels are loaded"
+
+
+@pytest.mark.parametrize("settings", [0.0, 0.025], indirect=True)
+def test_a_service_listens_while_it_measures_the_machine(
+    people: Service, monkeypatch: pytest.MonkeyPatch, settings: Settings
+) -> None:
+    measuring = Gate()
+
+    def measure() -> Generator[None, None, Speeds]:
+        yield from measuring.steps()
+        return known
+
+    known = MachineSpeeds().known
+    assert known is not None
+    monkeypatch.setattr(speeds, "measure", measure)
+    monkeypatch.setattr(speeds, "FILE", "speeds_of_nobody.json")
+    monkeypatch.setattr(speeds, "_write", lambda *_: None)
+    monkeypatch.setattr(warm_up, "PATIENCE", 0.0)
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana")
+    body = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
+    with TestClient(create_app(settings)) as second, ExitStack() as closing:
+        service = Service(second, settings)
+        service.keys = people.keys
+        closing.callback(measuring.open.set)
+        until(lambda: service(None, "GET", "/readyz").json() == {"status": "warming_up"})
+        assert service(None, "GET", "/readyz").headers["Retry-After"] == "5"
+        for path in ("/v1/quotes", "/v1/queries"):
+            refused = service("ana", "POST", path, json=body)
+            assert (refused.status_code, refused.json()["type"]) == (503, "/problems/busy")
+        assert service.spent() == "0"
+        measuring.open.set()
+        until(lambda: second.get("/readyz").status_code == 200)
+        assert service("ana", "POST", "/v1/queries", json=body).status_code == 201
