@@ -1,68 +1,98 @@
-"""The chart of the remaining allowance per day: a step line that falls from the limit towards 0.
+"""The chart of what was left of an account: a step line that falls from the limit towards 0.
 
-The SVG has no inline styles or scripts, so the strictest content security policy permits it. The
-page shows the same numbers in a table.
+The SVG has no inline styles or scripts, so the strictest content security policy permits it. Each
+step has a title, which browsers show under the pointer. The page has the same numbers in a table.
 """
 
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 from markupsafe import Markup, escape
 
-from accounting.privacy_loss import format_units
-from app.usecases.spending import Day
+from app.usecases.spending import BurnDown
 
 WIDTH, HEIGHT = 560, 240
-LEFT, RIGHT, TOP, BOTTOM = 64, 12, 26, 30
+LEFT, RIGHT, TOP, BOTTOM = 96, 16, 26, 30
+#: The distances of ticks on the axis of time; the smallest that leaves at most ``TICKS`` is taken.
+STEPS = [
+    timedelta(**step)
+    for step in (
+        *({"minutes": n} for n in (10, 30)),
+        *({"hours": n} for n in (1, 3, 6, 12)),
+        *({"days": n} for n in (1, 2, 7, 14, 28, 91, 182, 364, 3640)),
+    )
+]
+TICKS = 6
+#: The most steps of the line that get a mark and a title.
+MARKS = 400
 
 
-def burn_down_chart(
-    days: Sequence[Day], allowance_nano: int, today: date, projected: date | None
-) -> Markup:
-    """The chart as SVG; ``days`` is not empty, oldest first, and the allowance is above 0."""
-    first, last = days[0].day, today
-    span = max((last - first).days, 1)
-    if projected is not None and 0 < (projected - last).days <= 3 * span:
-        last = projected
-    whole = max((last - first).days, 1)
+def burn_down_chart(history: BurnDown) -> Markup | None:
+    """The chart as SVG; None if nothing was charged yet, or the limit is 0."""
+    arm, limit = history.arm, history.arm.limit(history.account)
+    if not history.moments or not limit:
+        return None
+    first, now = history.moments[0].at, history.now
+    last, projected = now, history.projected
+    if projected is not None and projected.at - now <= 3 * max(now - first, timedelta(hours=1)):
+        last = projected.at
+    whole = max(last - first, timedelta(minutes=30))
 
-    def x(day: date) -> str:
-        return f"{LEFT + (WIDTH - LEFT - RIGHT) * (day - first).days / whole:.1f}"
+    def x(at: datetime) -> str:
+        return f"{LEFT + (WIDTH - LEFT - RIGHT) * min(1.0, (at - first) / whole):.1f}"
 
-    def y(nano: int) -> str:
-        share = nano / allowance_nano
-        return f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share:.1f}"
+    def y(left: int) -> str:
+        return f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * left / limit:.1f}"
 
-    line = f"M{LEFT} {TOP}"
-    for day in days:
-        line += f" H{x(day.day)} V{y(day.remaining.epsilon_nano)}"
-    line += f" H{x(today)}"
-    remaining = days[-1].remaining.epsilon_nano
-    parts = [
-        f'<path class="axis" d="M{LEFT} {TOP} V{HEIGHT - BOTTOM} H{WIDTH - RIGHT}"/>',
-        f'<path class="limit" d="M{LEFT} {TOP} H{WIDTH - RIGHT}"/>',
-        _text(LEFT - 8, TOP + 4, format_units(allowance_nano, 9), "end"),
-        _text(LEFT + 4, TOP - 8, "allowance (ε)", "start"),
-        _text(LEFT - 8, HEIGHT - BOTTOM + 4, "0", "end"),
-        _text(LEFT, HEIGHT - 8, first.isoformat(), "start"),
-        _text(WIDTH - RIGHT, HEIGHT - 8, last.isoformat(), "end"),
-        f'<path class="line" d="{line}"/>',
-        f'<circle class="mark" cx="{x(today)}" cy="{y(remaining)}" r="4"/>',
-    ]
-    if projected is not None and remaining:
-        end = min(projected, last)
-        # The projection is a straight line. If it ends after the last day of the chart, it is cut
-        # at that day, where this much of the allowance remains.
-        rest = remaining * (projected - end).days // max((projected - today).days, 1)
-        parts.append(
-            f'<path class="projected" d="M{x(today)} {y(remaining)} L{x(end)} {y(rest)}"/>'
+    line, marks = f"M{LEFT} {TOP}", []
+    for one in history.moments:
+        line += f" H{x(one.at)} V{y(one.left)}"
+        label = f"{_moment(one.at, whole)}: {one.queries} queries, {arm.format(one.left)} left"
+        marks.append(
+            f'<circle class="step" cx="{x(one.at)}" cy="{y(one.left)}" r="6">'
+            f"<title>{escape(label)}</title></circle>"
         )
-    title = f"Remaining epsilon from {first} to {today}; the table below has the numbers."
+    left = history.moments[-1].left
+    parts = [f'<path class="axis" d="M{LEFT} {TOP} V{HEIGHT - BOTTOM} H{WIDTH - RIGHT}"/>']
+    for quarter in range(5):
+        height = y(limit * quarter // 4)
+        parts.append(f'<path class="limit" d="M{LEFT} {height} H{WIDTH - RIGHT}"/>')
+        if quarter % 2 == 0:
+            amount = arm.format(limit * quarter // 4).partition(" ")[2]
+            parts.append(_text(LEFT - 8, f"{float(height) + 4:.1f}", amount[:12], "end"))
+    parts.append(_text(LEFT + 4, TOP - 8, f"left of the limit ({arm.symbol})", "start"))
+    for at in ticks(first, first + whole):
+        parts.append(f'<path class="axis" d="M{x(at)} {HEIGHT - BOTTOM} v4"/>')
+        parts.append(_text(x(at), HEIGHT - 8, _moment(at, whole), "middle"))
+    parts.append(f'<path class="line" d="{line} H{x(now)}"/>')
+    parts.append(f'<circle class="mark" cx="{x(now)}" cy="{y(left)}" r="4"/>')
+    parts += marks[-MARKS:]
+    if projected is not None and left and projected.at > now:
+        end = min(projected.at, last)
+        # The projection is a straight line. If it ends after the last moment of the chart, it is
+        # cut there, where this much is left.
+        rest = int(left * ((projected.at - end) / (projected.at - now)))
+        parts.append(f'<path class="projected" d="M{x(now)} {y(left)} L{x(end)} {y(rest)}"/>')
+    title = f"What is left of {arm.symbol}, until {now.date()}; the table below has the numbers."
     return Markup(
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         f'aria-label="{escape(title)}">' + "".join(parts) + "</svg>"
     )
 
 
-def _text(x: float, y: float, label: str, anchor: str) -> str:
+def ticks(first: datetime, last: datetime) -> Iterator[datetime]:
+    """At most ``TICKS`` round moments from ``first`` to ``last``, at equal distances."""
+    step = next((one for one in STEPS if (last - first) / one <= TICKS - 1), STEPS[-1])
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    at = epoch + -((epoch - first) // step) * step
+    while at <= last:
+        yield at
+        at += step
+
+
+def _moment(at: datetime, span: timedelta) -> str:
+    return f"{at:%H:%M}" if span < timedelta(days=1) else f"{at:%d %b}"
+
+
+def _text(x: object, y: object, label: str, anchor: str) -> str:
     return f'<text x="{x}" y="{y}" text-anchor="{anchor}">{escape(label)}</text>'

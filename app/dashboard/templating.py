@@ -53,7 +53,15 @@ def _marked(text: str) -> Markup:
     return Markup("").join(named)
 
 
+def _duration(seconds: int) -> str:
+    """A number of whole hours, or of whole days from two days on."""
+    days, hours = seconds // 86_400, max(1, seconds // 3600)
+    number, unit = (days, "day") if days > 1 else (hours, "hour")
+    return f"{number} {unit}{'s' if number > 1 else ''}"
+
+
 ENVIRONMENT.filters |= {
+    "duration": _duration,
     "from_us": moment,
     "label": lambda query: QUERY_KINDS[query["kind"]].label(query),
     "marked": _marked,

@@ -1,6 +1,6 @@
 """Allowances of analysts, and the charges against them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TypeVar
@@ -10,7 +10,6 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import (
     AccountBalance,
     AnalystAccount,
-    By,
     CompositionIn,
     DatasetBudgets,
     Exposure,
@@ -21,9 +20,11 @@ from app.contract.budgets import (
 from app.contract.errors import InvalidRequest
 from app.contract.models import Listing
 from app.identity.callers import Caller
+from app.usecases.charge_sums import Grain
 from app.usecases.fits import Charges, charges_by_kind, more_by_kind
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
+from storage.catalogue.dataset_rows import StoredDataset
 from storage.errors import NotFound
 from storage.ledger.accounts import AccountRow
 
@@ -51,11 +52,11 @@ class Reconciliation:
 
 
 @dataclass(frozen=True)
-class BudgetsOverview:
-    """The budgets by dataset, sorted by name, and whether the caller may set allowances."""
+class Granted:
+    """A dataset with its cap, for the one who grants allowances for it."""
 
-    datasets: dict[str, DatasetBudgets]
-    may_grant: bool
+    name: str
+    cap: AccountBalance
 
 
 def grant(
@@ -109,9 +110,7 @@ def promise_cap(
 
 def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     """Every account of a dataset. Its owner and auditors may read them. Raises: NotFound."""
-    require(caller, "owner", "auditor")
-    find = visible if "auditor" in caller.roles else owned
-    dataset = find(services, caller, name)
+    dataset = _read_by_owner(services, caller, name)
     rows = services.ledger.accounts(dataset_id=dataset.id)
     row_of_cap = services.ledger.cap(dataset.id)
     charges = cache(partial(charges_by_kind, dataset))
@@ -138,32 +137,46 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     )
 
 
-def overview(services: Services, caller: Caller, limit: int) -> BudgetsOverview:
-    """The budgets of the caller's own datasets; for an auditor, those of all datasets."""
+def caps(services: Services, caller: Caller) -> list[Granted]:
+    """The caps of the caller's own datasets; for an auditor, those of all. Sorted by name."""
     require(caller, "owner", "auditor")
-    datasets = services.datasets.page(caller.user, limit).items
-    names = sorted(
-        dataset.name
-        for dataset in datasets
-        if "auditor" in caller.roles or dataset.owner_id == caller.id
-    )
-    budgets = {name: of_dataset(services, caller, name) for name in names}
-    return BudgetsOverview(budgets, may_grant="owner" in caller.roles)
+    owner_id = None if "auditor" in caller.roles else caller.id
+    return [
+        Granted(row.dataset or "", AccountBalance.model_validate(row))
+        for row in services.ledger.caps(owner_id)
+    ]
 
 
-def reconcile(services: Services, caller: Caller, limit: int) -> list[Reconciliation]:
+def may_grant(services: Services, caller: Caller, dataset: str) -> bool:
+    """Whether the caller owns the dataset, and so sets allowances for it."""
+    try:
+        owned(services, caller, dataset)
+    except NotFound:
+        return False
+    return True
+
+
+def analysts(services: Services, caller: Caller, names: Collection[str]) -> dict[str, int]:
+    """How many analysts have an allowance on each of these datasets, all in one statement."""
+    require(caller, "owner", "auditor")
+    return {name: total.accounts for name, total in services.ledger.totals(names).items()}
+
+
+def reconcile(services: Services, caller: Caller) -> list[Reconciliation]:
     """The sums of every dataset whose budgets the caller may read; no sums for other callers."""
     if not caller.roles & {"auditor", "owner"}:
         return []
+    granted = caps(services, caller)
+    totals = services.ledger.totals([one.name for one in granted])
     return [
         Reconciliation(
-            dataset=name,
-            analysts=len(budgets.items),
-            charged=sum((account.spent for account in budgets.items), PrivacyLoss(0)),
-            cap_charged=budgets.cap.spent,
-            cap=budgets.cap.allowance,
+            dataset=one.name,
+            analysts=totals[one.name].accounts,
+            charged=totals[one.name].charged,
+            cap_charged=one.cap.spent,
+            cap=one.cap.allowance,
         )
-        for name, budgets in overview(services, caller, limit).datasets.items()
+        for one in granted
     ]
 
 
@@ -201,6 +214,13 @@ def _balance(kind: type[Balance], row: AccountRow, charges: Callable[[], Charges
     return balance.model_copy(update={"fits_more": more_by_kind(row.account, charges())})
 
 
+def _read_by_owner(services: Services, caller: Caller, name: str) -> StoredDataset:
+    """A dataset of the caller, or any for an auditor. Raises: NotFound."""
+    require(caller, "owner", "auditor")
+    find = visible if "auditor" in caller.roles else owned
+    return find(services, caller, name)
+
+
 def own_account(services: Services, caller: Caller, dataset: str) -> AnalystAccount:
     """The caller's account for one dataset. Raises: NotFound."""
     accounts = own(services, caller).items
@@ -210,8 +230,25 @@ def own_account(services: Services, caller: Caller, dataset: str) -> AnalystAcco
     return account
 
 
-def history(services: Services, caller: Caller, dataset: str, by: By) -> Listing[Point]:
-    """The caller's charges on one dataset, grouped by day (latest first), kind or mechanism.
+def history_of_cap(
+    services: Services, caller: Caller, dataset: str
+) -> tuple[AccountBalance, Callable[[Grain], list[Point]]]:
+    """The cap of a dataset, and a function that reads all charges against it.
+
+    For the dataset's owner and auditors. Raises: NotFound; the function raises Busy, RateLimited.
+    """
+    stored = _read_by_owner(services, caller, dataset)
+    row = services.ledger.cap(stored.id)
+
+    def read(by: Grain) -> list[Point]:
+        with services.reads.slot(caller.id):
+            return services.charge_sums.points(row, by)
+
+    return AccountBalance.model_validate(row), read
+
+
+def history(services: Services, caller: Caller, dataset: str, by: Grain) -> Listing[Point]:
+    """The caller's charges on one dataset by hour or day (latest first), kind or mechanism.
 
     Charges of cancelled queries are left out, because they were given back.
     Raises: NotFound; Busy while much of the history is read for the first time; RateLimited.

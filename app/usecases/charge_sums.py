@@ -1,4 +1,4 @@
-"""Sums of an account's charges by day, kind of query and mechanism, read once and then continued.
+"""Sums of an account's charges by hour, day, kind and mechanism, read once and then continued.
 
 The entries of an account never change, so the sums up to one entry never change either. They are
 kept in memory with the number of that entry, and a request reads only later entries. A crash loses
@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Literal
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import By, Point
@@ -30,6 +31,11 @@ SECONDS = 1.0
 ACCOUNTS = 1024
 
 
+#: As ``By``, and the charges of one hour (``YYYY-MM-DDTHH``, UTC), which pages show at first.
+Grain = By | Literal["hour"]
+GRAINS: tuple[Grain, ...] = ("hour", "day", "kind", "mechanism")
+
+
 @dataclass
 class Sum:
     """The number of queries with one label, and what was charged for them."""
@@ -43,8 +49,8 @@ class Sums:
     """The sums of one account up to and with the entry ``seq``; one thread at a time adds to it."""
 
     seq: int = 0
-    of: dict[By, dict[str, Sum]] = field(
-        default_factory=lambda: {by: defaultdict(Sum) for by in ("day", "kind", "mechanism")}
+    of: dict[Grain, dict[str, Sum]] = field(
+        default_factory=lambda: {by: defaultdict(Sum) for by in GRAINS}
     )
     lock: Lock = field(default_factory=Lock)
 
@@ -67,8 +73,8 @@ class ChargeSums:
         self._sums: OrderedDict[int, Sums] = OrderedDict()
         self._lock = Lock()
 
-    def points(self, account: AccountRow, by: By) -> list[Point]:
-        """The sums of an account at its present entry: the latest day first, or by name.
+    def points(self, account: AccountRow, by: Grain) -> list[Point]:
+        """The sums of an account at its present entry: the latest hour or day first, or by name.
 
         Raises: Busy if more than ``SECONDS`` of entries are new, or another thread reads them.
         """
@@ -85,7 +91,7 @@ class ChargeSums:
                     charged=labels[label].charged,
                     counts_rho=account.account.limit.has_rho,
                 )
-                for label in sorted(labels, reverse=by == "day")
+                for label in sorted(labels, reverse=by in ("hour", "day"))
                 if labels[label].queries
             ]
         finally:
@@ -118,10 +124,11 @@ class ChargeSums:
                 raise Busy
 
 
-def _labels(row: ChargeRow) -> dict[By, str]:
-    query = row.request["query"]
+def _labels(row: ChargeRow) -> dict[Grain, str]:
+    query, hour = row.request["query"], moment(row.created_us).isoformat()[:13]
     return {
-        "day": moment(row.created_us).date().isoformat(),
+        "hour": hour,
+        "day": hour[:10],
         "kind": str(query["kind"]),
         "mechanism": QUERY_KINDS[query["kind"]].how(query, row.neighbouring),
     }

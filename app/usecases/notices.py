@@ -7,23 +7,18 @@ ready, and when, is told to its owner alone.
 from collections.abc import Iterator
 
 from accounting.account import AccountRank
-from accounting.privacy_loss import parse_units
-from app.contract.amounts import MIN_QUERY_EPSILON_NANO
 from app.contract.budgets import AccountBalance
 from app.contract.ledger import ACCOUNTS
 from app.contract.models import Listing
 from app.contract.notices import NoticeOut
 from app.contract.times import moment
 from app.identity.callers import Caller
+from app.usecases.arms import LOW, is_low
 from app.usecases.services import Services
-from app.usecases.spending import percent
 from app.usecases.visibility import listing_scope
 from storage.ledger.accounts import AccountRow
 from storage.queries.notices import freezes, last_changes, versions_ready
 
-#: In percent of the allowance: an account with less than this left causes a notice, and pages show
-#: it as nearly spent.
-LOW = 15
 #: A new version of a dataset stays among the notices for this long, in microseconds.
 NEWS_US = 14 * 86_400 * 1_000_000
 
@@ -38,15 +33,6 @@ def page(services: Services, caller: Caller) -> Listing[NoticeOut]:
 def number(services: Services, caller: Caller) -> int:
     """The number of the caller's notices, for the bell on every page."""
     return len(page(services, caller).items)
-
-
-def is_low(balance: AccountBalance) -> bool:
-    """True if less than ``LOW`` percent of an allowance is left, in ε and in ρ if ρ counts."""
-    if parse_units(balance.largest_epsilon, 9) < MIN_QUERY_EPSILON_NANO:
-        return True
-    limit = balance.allowance.rho_femto
-    in_rho = balance.remaining.rho_femto * 100 // limit if limit else 0
-    return max(percent(balance.remaining, balance.allowance.loss), in_rho) < LOW
 
 
 def _low(services: Services, caller: Caller) -> Iterator[NoticeOut]:

@@ -4,151 +4,199 @@ Projections follow from past charges, which the analyst may read anyway. They ar
 and decide nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
-from accounting.account import fits_more, remaining
-from accounting.privacy_loss import NANO, PrivacyLoss, format_units
+from accounting.account import fits_more
+from accounting.privacy_loss import NANO, PrivacyLoss
 from accounting.rho import pure_femto
 from app.contract.budgets import AccountBalance, AnalystAccount, Point
 from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases import budgets
+from app.usecases.arms import EPSILON, RHO, Arm, arm_of, share_left
 from app.usecases.services import Services
+from app.usecases.visibility import require
 
 NOTHING = (0, 0, 0, 0)
 #: The ε (in nano-epsilons) that is shown to an analyst who has not sent a query yet.
 FIRST_EPSILON_NANO = NANO // 10
 #: A projection uses only the charges of this many days, because habits change.
 HABIT_DAYS = 30
+#: Charges within so many hours are shown by hour, later ones by day.
+HOURS = 48
 #: A projection beyond this many days is too uncertain to show.
 HORIZON_DAYS = 3650
 
 
 @dataclass(frozen=True)
 class Habit:
-    """The ε of a usual answer, and the number of such answers that the remaining budget pays for.
+    """The charge of a usual answer, and the number of such answers that what is left pays for.
 
-    ``measured``: True if ε is the mean of past charges, False if it is the default for beginners.
+    ``measured``: True if ``charge`` is the mean of past charges, False if it is the default for
+    beginners.
     """
 
-    epsilon: str
+    charge: str
     answers: int
     measured: bool
 
 
-def habit(points: Sequence[Point], rest: PrivacyLoss) -> Habit:
+def habit(points: Sequence[Point], account: AccountBalance) -> Habit:
     """The habit by the mean charge of the queries in ``points``, at four significant digits."""
+    arm, rest = arm_of(account), account.remaining
     queries = sum(point.queries for point in points)
-    charged = sum(point.charged.epsilon_nano for point in points)
+    charged = sum(arm.of(point.charged) for point in points)
     measured = queries > 0 and charged > 0
+    if arm is RHO and measured:
+        usual = _rounded(charged // queries)
+        return Habit(arm.format(usual), rest.rho_femto // usual, measured)
     usual = _rounded(charged // queries) if measured else FIRST_EPSILON_NANO
     # Some answer of that ε: its ρ is at most that of any ε-DP query.
     answer = (usual, 0, pure_femto(usual), 0)
     answers = fits_more((*rest.amounts, 0), NOTHING, answer) or 0
-    return Habit(format_units(usual, 9), answers, measured)
+    return Habit(EPSILON.format(usual), answers, measured)
 
 
-def _rounded(nano: int) -> int:
-    """``nano`` rounded down to four significant digits; at least 1."""
-    step: int = 10 ** max(0, len(str(nano)) - 4)
-    return max(nano // step * step, 1)
+def _rounded(units: int) -> int:
+    """``units`` rounded down to four significant digits; at least 1."""
+    step: int = 10 ** max(0, len(str(units)) - 4)
+    return max(units // step * step, 1)
 
 
 @dataclass(frozen=True)
-class Day:
-    """One day with charges: their number, their sum, and the budget at the end of the day."""
+class Moment:
+    """An hour or a day with charges: their number, their sum, and what was left at its end.
 
-    day: date
+    ``at``: its beginning. ``left``: in units of the measure that counts for the account now.
+    """
+
+    at: datetime
     queries: int
     charged: PrivacyLoss
-    remaining: PrivacyLoss
+    left: int
 
 
-def burn_down(points: Sequence[Point], allowance: PrivacyLoss) -> list[Day]:
-    """The days in ``points``, oldest first, with the budget that remained after each.
-
-    ``points``: the history by day. ``allowance``: the allowance of today. Charges exceed its ε only
-    in an account that counts in ρ; nothing of ε remains then.
-    """
-    days = []
-    limit, charged = (*allowance.amounts[:2], 0, 0, 0), PrivacyLoss(0)
-    for point in sorted(points, key=lambda point: point.label):
-        charged += point.charged
-        rest = remaining(limit, charged.amounts)
-        days.append(Day(date.fromisoformat(point.label), point.queries, point.charged, rest))
-    return days
+def burn_down(points: Sequence[Point], account: AccountBalance) -> list[Moment]:
+    """The moments in ``points``, oldest first, with what was left of today's limit after each."""
+    arm = arm_of(account)
+    limit, left = arm.limit(account), arm.left(account)
+    moments = []
+    for point in sorted(points, key=lambda point: point.label, reverse=True):
+        at = datetime.fromisoformat(point.label).replace(tzinfo=UTC)
+        moments.append(Moment(at, point.queries, point.charged, min(left, limit)))
+        left += arm.of(point.charged)
+    return moments[::-1]
 
 
-def exhaustion(days: Sequence[Day], today: date) -> date | None:
-    """The day on which ε runs out at the pace of the last ``HABIT_DAYS`` days; None if unknown."""
-    recent = [day for day in days if (today - day.day).days < HABIT_DAYS]
-    charged = sum(day.charged.epsilon_nano for day in recent)
-    if not recent or charged == 0:
+@dataclass(frozen=True)
+class Projection:
+    """When nothing is left at the pace of the last days: ``charged`` units in ``seconds``."""
+
+    at: datetime
+    charged: int
+    seconds: int
+
+
+def exhaustion(moments: Sequence[Moment], arm: Arm, now: datetime) -> Projection | None:
+    """When nothing is left at the pace of the last ``HABIT_DAYS`` days; None if unknown."""
+    recent = [one for one in moments if now - one.at < timedelta(days=HABIT_DAYS)]
+    charged = sum(arm.of(one.charged) for one in recent)
+    if not recent or charged <= 0:
         return None
-    elapsed = (today - recent[0].day).days + 1
-    ahead = -(-days[-1].remaining.epsilon_nano * elapsed // charged)
-    return today + timedelta(days=ahead) if ahead <= HORIZON_DAYS else None
-
-
-def percent(part: PrivacyLoss, whole: PrivacyLoss) -> int:
-    """ε of ``part`` in percent of ε of ``whole``, rounded down; 0 if ``whole`` has no ε."""
-    return part.epsilon_nano * 100 // whole.epsilon_nano if whole.epsilon_nano else 0
+    # Less than an hour shows no pace yet.
+    seconds = max(int((now - recent[0].at).total_seconds()), 3600)
+    ahead = -(-moments[-1].left * seconds // charged)
+    if ahead > HORIZON_DAYS * 86_400:
+        return None
+    return Projection(now + timedelta(seconds=ahead), charged, seconds)
 
 
 @dataclass(frozen=True)
 class AccountSpending:
-    """One account, the ``share`` of its allowance that remains (percent), and the usual answer."""
+    """One account, what is left of it in percent, and the usual answer."""
 
     account: AnalystAccount
-    share: int
     habit: Habit
+
+    @property
+    def arm(self) -> Arm:
+        return arm_of(self.account)
+
+    @property
+    def share(self) -> int:
+        return share_left(self.account)
 
 
 @dataclass(frozen=True)
-class OwnSpending:
-    """The caller's accounts, and the limits over all of them and of the key if there are any."""
+class BurnDown:
+    """What was left of an account after each hour or day with charges, and until when it lasts.
 
-    accounts: list[AccountSpending]
-    overall: AccountBalance | None
-    key: AccountBalance | None
+    ``moments``: by hour while all charges lie within ``HOURS`` hours, else by day; oldest first.
+    """
+
+    account: AccountBalance
+    moments: list[Moment]
+    now: datetime
+    projected: Projection | None
+
+    @property
+    def arm(self) -> Arm:
+        return arm_of(self.account)
 
 
 @dataclass(frozen=True)
 class AccountHistory:
-    """The charges of one account by day and mechanism, and the day of projected exhaustion."""
+    """The charges of one account by day and mechanism, and the usual answer."""
 
     spending: AccountSpending
-    days: list[Day]
+    burn_down: BurnDown
+    days: list[Moment]
     by_mechanism: list[Point]
-    today: date
-    projected: date | None
 
 
-def accounts(services: Services, caller: Caller) -> OwnSpending:
-    """The caller's accounts with the remaining share and the usual answer of each."""
-    own = budgets.own(services, caller)
-    spent = [_spending(services, caller, one) for one in own.items]
-    return OwnSpending(spent, own.overall, own.key)
+def usual(
+    services: Services, caller: Caller, accounts: Sequence[AnalystAccount]
+) -> list[AccountSpending]:
+    """The caller's ``accounts`` with the usual answer of each."""
+    require(caller, "analyst")
+    return [_spending(services, caller, account) for account in accounts]
 
 
 def account_history(services: Services, caller: Caller, dataset: str) -> AccountHistory:
     """The charges of the caller's account for one dataset. Raises: NotFound."""
     account = budgets.own_account(services, caller, dataset)
-    by_day = budgets.history(services, caller, dataset, by="day").items
-    days = burn_down(by_day, account.allowance.loss)
-    today = moment(services.database.now_us()).date()
+    read = partial(budgets.history, services, caller, dataset)
+    by_day = read(by="day").items
     return AccountHistory(
         spending=_spending(services, caller, account),
-        days=days,
-        by_mechanism=budgets.history(services, caller, dataset, by="mechanism").items,
-        today=today,
-        projected=exhaustion(days, today),
+        burn_down=_burn_down(services, account, by_day, lambda: read(by="hour").items),
+        days=burn_down(by_day, account),
+        by_mechanism=read(by="mechanism").items,
     )
+
+
+def of_cap(services: Services, caller: Caller, dataset: str) -> BurnDown:
+    """What was left of the cap, for the owner of the dataset and for auditors. Raises: NotFound."""
+    cap, read = budgets.history_of_cap(services, caller, dataset)
+    return _burn_down(services, cap, read("day"), lambda: read("hour"))
+
+
+def _burn_down(
+    services: Services,
+    account: AccountBalance,
+    by_day: list[Point],
+    by_hour: Callable[[], list[Point]],
+) -> BurnDown:
+    now = moment(services.database.now_us())
+    moments = burn_down(by_day, account)
+    if moments and now - moments[0].at < timedelta(hours=HOURS):
+        moments = burn_down(by_hour(), account)
+    return BurnDown(account, moments, now, exhaustion(moments, arm_of(account), now))
 
 
 def _spending(services: Services, caller: Caller, account: AnalystAccount) -> AccountSpending:
     points = budgets.history(services, caller, account.dataset, by="kind").items
-    share = percent(account.remaining, account.allowance.loss)
-    return AccountSpending(account, share, habit(points, account.remaining))
+    return AccountSpending(account, habit(points, account))

@@ -20,7 +20,7 @@ from accounting.errors import AccountFrozen
 from storage.database.database import Database
 from storage.database.pages import equal
 from storage.database.statements import pipelined, read_id
-from storage.database.tables import budget_account, entry, query
+from storage.database.tables import budget_account, dataset, entry, query
 from storage.errors import CommitUnknown, LedgerAlarm, NotFound
 from storage.journal import streams
 from storage.journal.facts import FactKind, changed, number_subject
@@ -39,6 +39,7 @@ from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
 from storage.ledger.limits import largest_composition, open_account, set_limit
 from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
+from storage.ledger.totals import Total, totals
 
 __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
 
@@ -183,6 +184,19 @@ class Ledger:
         with self._database.read() as connection:
             rows = connection.execute(statement.order_by("dataset", "analyst"))
             return list(map(AccountRow.of, rows))
+
+    def caps(self, owner_id: int | None = None) -> list[AccountRow]:
+        """The caps of the datasets of one owner, or of all datasets, sorted by name."""
+        statement = ACCOUNTS.where(_a.rank == int(AccountRank.DATASET))
+        if owner_id is not None:
+            statement = statement.where(dataset.c.owner_id == owner_id)
+        with self._database.read() as connection:
+            return list(map(AccountRow.of, connection.execute(statement.order_by("dataset"))))
+
+    def totals(self, names: Collection[str]) -> dict[str, Total]:
+        """The allowances of analysts on each of these datasets, counted and added up."""
+        with self._database.read() as connection:
+            return totals(connection, names)
 
     def _find(self, key: AccountKey) -> AccountRow | None:
         with self._database.read() as connection:

@@ -11,15 +11,13 @@ from app.contract.audit import AuditLine
 from app.contract.ledger import VerificationOut
 from app.contract.times import moment
 from app.dashboard.exports import csv_file
+from app.dashboard.finding import found
 from app.dashboard.pages import pages
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
 from app.http.dependencies import PageCursor
 from app.usecases import audit, budgets, ledger, refusals
 
-#: The most datasets for which one page compares the charges of all analysts with the dataset's own
-#: account.
-MOST = 1000
 Days = Annotated[int, Query(ge=1, le=366)]
 COLUMNS = ("hour", "analyst", "dataset", "type", "refusals")
 
@@ -38,7 +36,11 @@ async def verify_now(visit: CurrentVisit) -> Response:
 
 
 def _page(visit: Visit, outcome: VerificationOut | None) -> Response:
-    books = visit.run(budgets.reconcile, MOST)
+    orders = {
+        "contradictions": lambda one: (one.agrees, one.dataset),
+        "name": lambda one: one.dataset,
+    }
+    books = found(visit, visit.run(budgets.reconcile), lambda one: one.dataset, orders)
     return visit.render("verification.html", outcome=outcome, books=books)
 
 

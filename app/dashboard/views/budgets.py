@@ -1,19 +1,20 @@
-"""The pages of an analyst's allowances: all of them, and the spending of one by day."""
+"""The pages of an analyst's allowances: all of them, and the spending of one."""
 
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from accounting.privacy_loss import PrivacyLoss, parse_units
-from app.contract.amounts import MIN_QUERY_EPSILON_NANO
-from app.contract.budgets import AccountBalance
+from app.contract.budgets import AccountBalance, AnalystAccount
 from app.dashboard.burn_down import burn_down_chart
+from app.dashboard.finding import found
 from app.dashboard.pages import pages
 from app.dashboard.visit import CurrentVisit
 from app.http.access import allow
-from app.usecases import spending
-from app.usecases.notices import LOW
-from app.usecases.spending import percent
+from app.usecases import budgets, spending
+from app.usecases.arms import EPSILON, is_exhausted, is_low, share_left
+
+#: The number of allowances on one page. Each has a card.
+CARDS = 24
 
 
 @dataclass(frozen=True)
@@ -26,52 +27,57 @@ class State:
 
 @pages.get("/ui/budgets", dependencies=[allow("analyst")])
 def budgets_page(visit: CurrentVisit) -> Response:
-    """Every allowance of the analyst."""
-    own = visit.run(spending.accounts)
-    spent = [one.account.spent.epsilon_nano for one in own.accounts]
-    most = PrivacyLoss(max(spent, default=0))
+    """The allowances of the analyst, those first that are nearly spent."""
+    own = visit.run(budgets.own)
+    orders = {
+        "nearly spent": _by_share,
+        "name": lambda account: account.dataset,
+        "most spent": lambda account: (-account.spent.epsilon_nano, account.dataset),
+    }
+    listed = found(visit, own.items, lambda account: account.dataset, orders, CARDS)
+    cards = visit.run(spending.usual, listed.items)
+    most = max((account.spent.epsilon_nano for account in own.items), default=0)
     return visit.render(
         "budgets.html",
-        cards=[(one, state_of(one.account)) for one in own.accounts],
+        listed=listed,
+        cards=[(one, state_of(one.account)) for one in cards],
         overall=own.overall,
         key=own.key,
-        shares={one.account.dataset: percent(one.account.spent, most) for one in own.accounts},
+        shares={
+            account.dataset: account.spent.epsilon_nano * 100 // most if most else 0
+            for account in listed.items
+        },
     )
 
 
 @pages.get("/ui/budgets/{dataset}", dependencies=[allow("analyst")])
 def budget_page(visit: CurrentVisit, dataset: str) -> Response:
-    """How one allowance was spent, and when it will be gone."""
+    """How one allowance was spent, and when nothing of it will be left."""
     history = visit.run(spending.account_history, dataset)
     account = history.spending.account
-    chart = None
-    if history.days and account.allowance.epsilon_nano:
-        chart = burn_down_chart(
-            history.days, account.allowance.epsilon_nano, history.today, history.projected
-        )
+    arm = history.spending.arm
+    whole = sum(arm.of(one.charged) for one in history.by_mechanism)
     return visit.render(
         "budget.html",
         own=history.spending,
         state=state_of(account),
         days=history.days[::-1],
-        chart=chart,
-        projected=history.projected,
-        rho_share=rho_share(account),
-        spending=[(one, percent(one.charged, account.spent)) for one in history.by_mechanism],
+        chart=burn_down_chart(history.burn_down),
+        pace=history.burn_down,
+        other=None if arm is EPSILON else EPSILON,
+        spending=[
+            (one, arm.of(one.charged) * 100 // whole if whole else 0)
+            for one in history.by_mechanism
+        ],
     )
-
-
-def rho_share(account: AccountBalance) -> int:
-    """The part of the limit in ρ that is left, in percent; 0 where ε alone counts."""
-    limit = account.allowance.rho_femto
-    return account.remaining.rho_femto * 100 // limit if limit else 0
 
 
 def state_of(account: AccountBalance) -> State:
     """The summary of an account; "exhausted" means less than the smallest possible charge."""
-    if parse_units(account.largest_epsilon, 9) < MIN_QUERY_EPSILON_NANO:
+    if is_exhausted(account):
         return State("exhausted", "bad")
-    share = percent(account.remaining, account.allowance.loss)
-    if max(share, rho_share(account)) < LOW:
-        return State("nearly spent", "warn")
-    return State("open", "good")
+    return State("nearly spent", "warn") if is_low(account) else State("open", "good")
+
+
+def _by_share(account: AnalystAccount) -> tuple[int, str]:
+    return share_left(account), account.dataset

@@ -1,46 +1,66 @@
-"""The page of grants: allowances by dataset and analyst, the caps, and previews of a grant."""
+"""The pages of grants: the caps of all datasets, and for one dataset the allowances of analysts."""
 
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from app.contract.budgets import DatasetBudgets, GrantedAccount
+from app.contract.budgets import AccountBalance, GrantedAccount
 from app.dashboard.alerts import Alert, alert_of
+from app.dashboard.burn_down import burn_down_chart
+from app.dashboard.finding import found
 from app.dashboard.forms import Form, SentForm, sent_allowance
 from app.dashboard.pages import pages
+from app.dashboard.views.budgets import State, state_of
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
-from app.usecases import budgets, purchases
-from app.usecases.spending import percent
+from app.usecases import budgets, purchases, spending
+from app.usecases.arms import share_left
+from app.usecases.budgets import Granted
 
-#: The most datasets on the page; the API lists the accounts of all others.
-MOST = 200
+FIELDS = ("analyst", "epsilon", "delta", "composition_delta", "gaussian")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One dataset with its accounts by analyst; ``share`` is the spent percentage of the cap."""
+    """An account, its summary, and what is left of it in percent."""
 
-    name: str
-    budgets: DatasetBudgets
-    accounts: dict[str, GrantedAccount]
+    account: AccountBalance
+    state: State
     share: int
 
 
 @pages.get("/ui/grants", dependencies=[allow("owner", "auditor")])
 def grants_page(visit: CurrentVisit) -> Response:
-    """Every account of every dataset that the caller owns or audits."""
-    return _page(visit, Form({"dataset": [visit.request.query_params.get("dataset", "")]}))
+    """The cap of every dataset that the caller owns or audits."""
+    granted = found(
+        visit,
+        visit.run(budgets.caps),
+        lambda one: one.name,
+        {"nearly spent": _by_share, "name": lambda one: one.name},
+    )
+    return visit.render(
+        "grants.html",
+        listed=granted,
+        rows=[(one, _row(one.cap)) for one in granted.items],
+        analysts=visit.run(budgets.analysts, [one.name for one in granted.items]),
+    )
 
 
-@pages.post("/ui/grants", dependencies=[allow("owner")])
-def grant(visit: CurrentVisit, form: SentForm) -> Response:
+@pages.get("/ui/grants/{dataset}", dependencies=[allow("owner", "auditor")])
+def allowances_page(visit: CurrentVisit, dataset: str) -> Response:
+    """The allowances of one dataset."""
+    analyst = visit.request.query_params.get("analyst", "")
+    return _page(visit, dataset, Form({"analyst": [analyst]}))
+
+
+@pages.post("/ui/grants/{dataset}", dependencies=[allow("owner")])
+def grant(visit: CurrentVisit, dataset: str, form: SentForm) -> Response:
     """Set an allowance, or only preview the answers that it would pay for."""
     offers: list[purchases.Purchase] = []
     alert: Alert | None = None
     done = ""
     try:
-        dataset, analyst, limit = form.get("dataset"), form.get("analyst"), sent_allowance(form)
+        analyst, limit = form.get("analyst"), sent_allowance(form)
         if form.get("do") == "preview":
             offers = visit.run(purchases.preview, dataset, limit.loss)
         else:
@@ -48,31 +68,49 @@ def grant(visit: CurrentVisit, form: SentForm) -> Response:
             done = f"{analyst} may now learn ε {limit.as_dict()['epsilon']} of {dataset}."
     except Exception as error:
         alert = alert_of(error)
-    return _page(visit, form, offers, alert, done)
+    return _page(visit, dataset, form, offers, alert, done)
 
 
 def _page(
     visit: Visit,
+    dataset: str,
     form: Form,
     offers: list[purchases.Purchase] | None = None,
     alert: Alert | None = None,
     done: str = "",
 ) -> Response:
-    overview = visit.run(budgets.overview, MOST)
-    rows = [_row(name, one) for name, one in overview.datasets.items()]
-    names = ("dataset", "analyst", "epsilon", "delta", "composition_delta", "gaussian")
+    one = visit.run(budgets.of_dataset, dataset)
+    pace = visit.run(spending.of_cap, dataset)
+    accounts = found(
+        visit,
+        one.items,
+        lambda account: account.analyst,
+        {"nearly spent": _by_share_of_analyst, "name": lambda account: account.analyst},
+    )
     return visit.render_part(
-        "grants.html",
-        rows=rows,
-        analysts=sorted({name for row in rows for name in row.accounts}),
-        may_grant=overview.may_grant,
+        "allowances.html",
+        name=dataset,
+        budgets=one,
+        cap=_row(one.cap),
+        listed=accounts,
+        rows=[_row(account) for account in accounts.items],
+        pace=pace,
+        chart=burn_down_chart(pace),
+        may_grant="owner" in visit.caller.roles and visit.run(budgets.may_grant, dataset),
         purchases=offers or [],
         alert=alert,
         done=done,
-        sent={name: form.get(name) for name in names},
+        sent={name: form.get(name) for name in FIELDS},
     )
 
 
-def _row(name: str, one: DatasetBudgets) -> Row:
-    accounts = {account.analyst: account for account in one.items}
-    return Row(name, one, accounts, percent(one.exposure.spent, one.cap.allowance.loss))
+def _row(account: AccountBalance) -> Row:
+    return Row(account, state_of(account), share_left(account))
+
+
+def _by_share(one: Granted) -> tuple[int, str]:
+    return share_left(one.cap), one.name
+
+
+def _by_share_of_analyst(account: GrantedAccount) -> tuple[int, str]:
+    return share_left(account), account.analyst

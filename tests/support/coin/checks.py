@@ -97,7 +97,7 @@ def test_pages_show_its_form_its_lines_and_its_answer(people: Service, sign_in: 
     answer = browser.get(f"/ui/queries/{reply['id']}").text
     assert "The coin shows &lt;tails&gt;." in answer
     assert "coin: tails" in words(browser.get("/ui/queries").text)
-    offers = sign_in("olga").post("/ui/grants", dataset="web", epsilon="1", do="preview").text
+    offers = sign_in("olga").post("/ui/grants/web", epsilon="1", do="preview").text
     assert "toss of a coin" in words(offers)
 
 

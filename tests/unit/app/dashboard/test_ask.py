@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from app.dashboard.views import ask
@@ -93,11 +94,19 @@ def lines(page: str, program: str) -> str:
 
 def run_python(service: Service, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the Python program of the page unchanged, over the connection of the test."""
-    transport = service.client._transport
+
+    def received(request: httpx.Request) -> httpx.Response:
+        reply = service.client.request(
+            request.method,
+            request.url.raw_path.decode(),
+            content=request.content,
+            headers=dict(request.headers),
+        )
+        return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
     def connected(url: str, key: str, patience: float, **_: Any) -> Connection:
         assert url == HOME
-        return Connection(url, key, patience=patience, transport=transport)
+        return Connection(url, key, patience=patience, transport=httpx.MockTransport(received))
 
     monkeypatch.setattr(client, "Connection", connected)
     monkeypatch.setenv("KEY", service.keys["ana"])

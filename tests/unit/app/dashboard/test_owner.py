@@ -233,7 +233,7 @@ class TestUpload:
                 browser.post(f"/ui/datasets/{name}/records", files=files),
                 browser.post(f"/ui/datasets/{name}/nodes", files=files),
                 browser.post(f"/ui/datasets/{name}/withdraw"),
-                browser.post("/ui/grants", dataset=name, analyst="ana", epsilon="1"),
+                browser.post(f"/ui/grants/{name}", analyst="ana", epsilon="1"),
             ):
                 assert (reply.status_code, "Not found" in reply.text) == (404, True)
         assert sign_in("ana").get("/ui/datasets/web").status_code == 404
@@ -250,17 +250,47 @@ class TestGrants:
 
     def test_an_allowance_is_set_and_shown(self, shop: Service, sign_in: SignIn) -> None:
         browser = sign_in("olga")
-        sent = {"dataset": "web", "do": "grant"}
         for analyst, epsilon in (("ana", "7"), ("ben", "6")):
-            page = browser.post("/ui/grants", analyst=analyst, epsilon=epsilon, **sent)
+            page = browser.post("/ui/grants/web", analyst=analyst, epsilon=epsilon, do="grant")
             assert f"{analyst} may now learn ε {epsilon} of web" in words(page.text)
         granted = shop("olga", "GET", "/v1/datasets/web/budgets").json()
         assert granted["exposure"]["at_most"]["epsilon"] == "10"
-        row = re.search(r">web</a></th>(.*?)</tr>", page.text, re.S)
-        assert row is not None
-        assert words(row[1]) == "ε 10 ε 0 0 % ε 10 ε 0 of 7 ε 0 of 6"
-        assert words(row[1]) in sign_in("otto").text("/ui/grants")
-        assert "Set an allowance" not in sign_in("otto").text("/ui/grants")
+        rows = "ana open ε 7 ε 0 100 % ben open ε 6 ε 0 100 %"
+        assert rows in words(page.text)
+        auditors = sign_in("otto").text("/ui/grants/web")
+        assert rows in auditors
+        assert "At most, if all allowances are spent and pooled ε 10" in auditors
+        assert "Set an allowance" not in auditors
+        overview = "ε 0 100 % 0 web open ε 10 ε 0 100 % 2"
+        assert overview in sign_in("otto").text("/ui/grants")
+        assert overview in browser.text("/ui/grants")
+
+    def test_many_analysts_are_searched_and_turned_over(
+        self, shop: Service, sign_in: SignIn
+    ) -> None:
+        for number in range(60):
+            shop.user(f"reader{number:02}", "analyst")
+            shop.grant("olga", "web", f"reader{number:02}", "1")
+        body = {
+            "dataset": "web",
+            "epsilon": "0.9",
+            "query": {"kind": "statistic", "statistic": "edges"},
+        }
+        assert shop("reader33", "POST", "/v1/queries", json=body).status_code == 201
+        browser = sign_in("olga")
+        text = browser.text("/ui/grants/web")
+        assert "60 of 60." in text
+        assert "Page 1 of 2" in text
+        assert text.index("reader33 nearly spent") < text.index("reader00")
+        assert "reader59" not in text
+        assert "reader59" in browser.text("/ui/grants/web?page=2&order=name")
+        found = browser.text("/ui/grants/web?q=ER3&order=name")
+        assert "10 of 60." in found
+        assert "No analyst has a name like that" in browser.text("/ui/grants/web?q=nobody")
+        for hostile in ("page=0", "page=x", "page=99999999999", "order=<b>", "q=%00%ff"):
+            assert browser.get(f"/ui/grants/web?{hostile}").status_code == 200
+        assert "How the cap went down" in text
+        assert "How the cap went down" in sign_in("otto").text("/ui/grants/web")
 
     @pytest.mark.parametrize(
         ("changed", "status"),
@@ -275,8 +305,8 @@ class TestGrants:
     def test_what_cannot_be_granted(
         self, shop: Service, sign_in: SignIn, changed: dict[str, str], status: int
     ) -> None:
-        sent = {"dataset": "web", "analyst": "ana", "epsilon": "1", "do": "grant", **changed}
-        assert sign_in("olga").post("/ui/grants", **sent).status_code == status
+        sent = {"analyst": "ana", "epsilon": "1", "do": "grant", **changed}
+        assert sign_in("olga").post("/ui/grants/web", **sent).status_code == status
         assert shop("olga", "GET", "/v1/datasets/web/budgets").json()["items"] == []
 
     def test_never_below_what_is_spent(self, shop: Service, sign_in: SignIn) -> None:
@@ -284,14 +314,14 @@ class TestGrants:
         query = {"kind": "statistic", "statistic": "edges"}
         body = {"dataset": "web", "epsilon": "0.5", "query": query}
         assert shop("ana", "POST", "/v1/queries", json=body).status_code == 201
-        page = sign_in("olga").post("/ui/grants", dataset="web", analyst="ana", epsilon="0.25")
+        page = sign_in("olga").post("/ui/grants/web", analyst="ana", epsilon="0.25")
         assert page.status_code == 409
         assert "Spent: ε 0.5" in words(page.text)
 
     def test_what_it_would_buy_is_what_a_quote_says(self, shop: Service, sign_in: SignIn) -> None:
         shop.grant("olga", "web", "ana", "5")
-        sent = {"dataset": "web", "analyst": "", "epsilon": "5", "do": "preview"}
-        page = words(sign_in("olga").post("/ui/grants", **sent).text)
+        sent = {"analyst": "", "epsilon": "5", "do": "preview"}
+        page = words(sign_in("olga").post("/ui/grants/web", **sent).text)
         for answers in (1, 10, 100):
             each = f"{5 / answers:g}"
             body = {
@@ -302,8 +332,7 @@ class TestGrants:
             quoted = shop("ana", "POST", "/v1/quotes", json=body).json()
             assert f"ε {each} each" in page
             assert f"off by at most {quoted['accuracy']['error']}" in page
-        sent["dataset"] = "weather"
-        page = words(sign_in("olga").post("/ui/grants", **sent).text)
+        page = words(sign_in("olga").post("/ui/grants/weather", **sent).text)
         assert "decision tree of depth 3" in page
         assert "counts of leaves off by at most" in page
         assert shop("otto", "GET", "/v1/ledger?kind=charge").json()["items"] == []

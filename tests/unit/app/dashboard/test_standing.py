@@ -1,9 +1,9 @@
-"""The display of an account: shares, remaining answers, and when it will be exhausted."""
+"""The display of an account: shares, remaining answers, and when nothing will be left."""
 
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -12,17 +12,22 @@ from hypothesis import strategies as st
 
 from accounting.account import Account, Limit
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import FEMTO
 from app.contract.budgets import AccountBalance, Point
-from app.dashboard.burn_down import burn_down_chart
+from app.dashboard.burn_down import TICKS, burn_down_chart, ticks
 from app.dashboard.views.budgets import state_of
-from app.usecases.spending import burn_down, exhaustion, habit, percent
+from app.usecases.arms import EPSILON, RHO, arm_of, share_left
+from app.usecases.spending import BurnDown, burn_down, exhaustion, habit
 
-TODAY = date(2026, 3, 10)
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+def account(limit: Limit, charged: PrivacyLoss) -> AccountBalance:
+    return AccountBalance.model_validate(SimpleNamespace(account=Account(limit, charged)))
 
 
 def standing(allowance: str, spent: str) -> AccountBalance:
-    limit, charged = PrivacyLoss.parse(allowance), PrivacyLoss.parse(spent)
-    return AccountBalance.model_validate(SimpleNamespace(account=Account(Limit.of(limit), charged)))
+    return account(Limit.of(PrivacyLoss.parse(allowance)), PrivacyLoss.parse(spent))
 
 
 def point(label: str, queries: int, charged: str) -> Point:
@@ -41,18 +46,16 @@ def point(label: str, queries: int, charged: str) -> Point:
     ],
 )
 def test_state_and_share(allowance: str, spent: str, share: int, state: str) -> None:
-    account = standing(allowance, spent)
-    assert (percent(account.remaining, account.allowance.loss), state_of(account).name) == (
-        share,
-        state,
-    )
+    one = standing(allowance, spent)
+    assert (share_left(one), state_of(one).name) == (share, state)
 
 
 def test_a_habit_is_the_mean_charge_and_never_promises_too_many() -> None:
-    typical = habit([point("top_k", 3, "1"), point("tree", 1, "1")], PrivacyLoss.parse("1.9"))
-    assert (typical.epsilon, typical.answers, typical.measured) == ("0.5", 3, True)
-    first = habit([], PrivacyLoss.parse("1"))
-    assert (first.epsilon, first.answers, first.measured) == ("0.1", 10, False)
+    rest = standing("2", "0.1")
+    typical = habit([point("top_k", 3, "1"), point("tree", 1, "1")], rest)
+    assert (typical.charge, typical.answers, typical.measured) == ("ε 0.5", 3, True)
+    first = habit([], standing("1", "0"))
+    assert (first.charge, first.answers, first.measured) == ("ε 0.1", 10, False)
 
 
 @given(
@@ -62,31 +65,70 @@ def test_a_habit_is_the_mean_charge_and_never_promises_too_many() -> None:
 )
 def test_a_habit_fits_what_remains(queries: int, charged: int, remaining: int) -> None:
     points = [Point(label="x", queries=queries, charged=PrivacyLoss(charged))]
-    typical = habit(points, PrivacyLoss(remaining))
-    usual = PrivacyLoss.parse(typical.epsilon).epsilon_nano
+    typical = habit(points, account(Limit(remaining), PrivacyLoss(0)))
+    usual = PrivacyLoss.parse(typical.charge.removeprefix("ε ")).epsilon_nano
     assert usual >= 1
     assert usual * typical.answers <= remaining
     if charged // queries:
         assert charged // queries * 999 // 1000 <= usual <= max(charged // queries, 1)
 
 
+def test_after_charges_without_a_finite_epsilon_all_is_told_in_rho() -> None:
+    limit = Limit.of(PrivacyLoss.parse("5"), 10**12, gaussian=True)
+    charge = PrivacyLoss(0, 0, FEMTO // 100, 1)
+    one = account(limit, charge * 2)
+    assert arm_of(one) is RHO
+    assert EPSILON.share(one) == 0
+    points = [Point(label="2026-03-09", queries=2, charged=charge * 2)]
+    typical = habit(points, one)
+    assert typical.charge == "ρ 0.01"
+    assert typical.answers == (limit.rho_femto - 2 * charge.rho_femto) // charge.rho_femto
+    days = burn_down(points, one)
+    assert days[-1].left == limit.rho_femto - 2 * charge.rho_femto
+    projected = exhaustion(days, RHO, NOW)
+    assert projected is not None
+    assert projected.charged == 2 * charge.rho_femto
+    drawn = burn_down_chart(BurnDown(one, days, NOW, projected))
+    assert drawn is not None
+    assert "left of the limit (ρ)" in drawn
+
+
 def test_days_go_down_from_the_allowance() -> None:
     points = [point("2026-03-09", 1, "0.25"), point("2026-03-01", 2, "0.5")]
-    days = burn_down(points, PrivacyLoss.parse("2"))
-    assert [(d.day.day, d.remaining.as_dict()["epsilon"]) for d in days] == [
-        (1, "1.5"),
-        (9, "1.25"),
-    ]
+    days = burn_down(points, standing("2", "0.75"))
+    assert [(one.at.day, one.left) for one in days] == [(1, 1_500_000_000), (9, 1_250_000_000)]
 
 
-def test_the_projected_day() -> None:
-    days = burn_down([point("2026-03-01", 2, "1")], PrivacyLoss.parse("2"))
-    # One ε was spent in ten days, today included: another one lasts ten more.
-    assert exhaustion(days, TODAY) == TODAY + timedelta(days=10)
-    assert exhaustion(days, TODAY + timedelta(days=60)) is None
-    assert exhaustion([], TODAY) is None
-    spent = burn_down([point("2026-03-01", 2, "2")], PrivacyLoss.parse("2"))
-    assert exhaustion(spent, TODAY) == TODAY
+def test_the_projected_moment() -> None:
+    one = standing("2", "1")
+    days = burn_down([point("2026-03-01", 2, "1")], one)
+    # One ε was spent in nine and a half days: another one lasts as long again.
+    projected = exhaustion(days, EPSILON, NOW)
+    assert projected is not None
+    assert projected.at == NOW + timedelta(days=9.5)
+    assert exhaustion(days, EPSILON, NOW + timedelta(days=60)) is None
+    assert exhaustion([], EPSILON, NOW) is None
+    spent = burn_down([point("2026-03-01", 2, "2")], standing("2", "2"))
+    projected = exhaustion(spent, EPSILON, NOW)
+    assert projected is not None
+    assert projected.at == NOW
+
+
+def test_the_first_minutes_show_no_pace_of_years() -> None:
+    one = standing("2", "0.5")
+    hours = burn_down([point("2026-03-10T12", 1, "0.5")], one)
+    projected = exhaustion(hours, EPSILON, NOW + timedelta(minutes=1))
+    assert projected is not None
+    assert projected.seconds == 3600
+
+
+@given(st.integers(0, 10**9), st.integers(1800, 10**9))
+def test_ticks_are_few_and_lie_between(first: int, seconds: int) -> None:
+    start = datetime.fromtimestamp(first, UTC)
+    end = start + timedelta(seconds=seconds)
+    at = list(ticks(start, end))
+    assert len(at) <= TICKS + 1
+    assert all(start <= one <= end for one in at)
 
 
 @given(
@@ -94,14 +136,16 @@ def test_the_projected_day() -> None:
     st.integers(0, 5 * NANO),
 )
 def test_the_drawing_stays_inside_its_frame(charges: list[tuple[int, int]], spare: int) -> None:
-    by_day = {TODAY - timedelta(days=ago): charged for ago, charged in charges}
+    by_hour = {NOW - timedelta(hours=ago): charged for ago, charged in charges}
     points = [
-        Point(label=day.isoformat(), queries=1, charged=PrivacyLoss(charged))
-        for day, charged in by_day.items()
+        Point(label=at.isoformat()[:13], queries=1, charged=PrivacyLoss(charged))
+        for at, charged in by_hour.items()
     ]
-    allowance = PrivacyLoss(sum(by_day.values()) + spare + 1)
-    days = burn_down(points, allowance)
-    drawn = burn_down_chart(days, allowance.epsilon_nano, TODAY, exhaustion(days, TODAY))
+    whole = sum(by_hour.values())
+    one = account(Limit(whole + spare + 1), PrivacyLoss(whole))
+    hours = burn_down(points, one)
+    drawn = burn_down_chart(BurnDown(one, hours, NOW, exhaustion(hours, EPSILON, NOW)))
+    assert drawn is not None
 
     numbers = [float(n) for n in re.findall(r'(?<=[ MHVL"])-?\d+(?:\.\d+)?(?=[ "HVL])', drawn)]
     assert numbers

@@ -52,12 +52,15 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     budgets.grant: "owner",
     budgets.promise_cap: "owner",
     budgets.of_dataset: "owner auditor",
-    budgets.overview: "owner auditor",
+    budgets.caps: "owner auditor",
+    budgets.analysts: "owner auditor",
+    budgets.history_of_cap: "owner auditor",
     budgets.own: "analyst",
     budgets.own_account: "analyst",
     budgets.history: "analyst",
     purchases.preview: "owner",
-    spending.accounts: "analyst",
+    spending.usual: "analyst",
+    spending.of_cap: "owner auditor",
     spending.account_history: "analyst",
     queries.ask: "analyst",
     queries.cancel: "analyst",
@@ -70,6 +73,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
 }
 #: Use cases for every caller: what they may see or do follows from more than the role.
 EVERYBODY = {
+    budgets.may_grant,
     budgets.reconcile,
     datasets.page,
     datasets.describe,

@@ -1,0 +1,44 @@
+"""The allowances of analysts on a dataset, counted and added up by the database."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from accounting.account import AccountRank
+from accounting.privacy_loss import PrivacyLoss
+from storage.database.tables import budget_account, dataset
+from storage.ledger.accounts import SUMS
+
+#: Danger: a sum of 64-bit amounts may exceed 64 bits. So the database adds the upper and the lower
+#: half of each amount separately; a half of at most 2³² can be added two thousand million times.
+_HALF = 1 << 32
+
+
+class Total(NamedTuple):
+    """The number of analysts' accounts on a dataset, and the sum of their charges."""
+
+    accounts: int
+    charged: PrivacyLoss
+
+
+def totals(connection: Connection, names: Collection[str]) -> dict[str, Total]:
+    """One total per name; zeros where nothing was granted."""
+    halves = [func.sum(part) for column in SUMS for part in (column // _HALF, column % _HALF)]
+    statement = (
+        select(dataset.c.name, func.count(), *halves)
+        .join_from(budget_account, dataset, dataset.c.id == budget_account.c.dataset_id)
+        .where(
+            budget_account.c.rank == int(AccountRank.ANALYST_ON_DATASET),
+            dataset.c.name.in_(names),
+        )
+        .group_by(dataset.c.name)
+    )
+    found = {}
+    for name, count, *sums in connection.execute(statement):
+        pairs = zip(sums[::2], sums[1::2], strict=True)
+        charged = PrivacyLoss(*(int(upper) * _HALF + int(lower) for upper, lower in pairs))
+        found[name] = Total(count, charged)
+    return {name: found.get(name, Total(0, PrivacyLoss(0))) for name in names}
