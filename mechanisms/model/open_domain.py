@@ -33,7 +33,7 @@ class OpenAttribute:
         """There is no public list of values. Raises: UnsupportedQuery."""
         raise UnsupportedQuery(
             f"the values of attribute {self.name} are open",
-            supported={"open": ["by of tables", "where"]},
+            supported={"open": ["by of tables", "where", "values_of of top_k"]},
         )
 
 

@@ -24,7 +24,7 @@ from mechanisms.model.open_domain import MOST_VALUES, OpenAttribute
 from mechanisms.model.table_candidates import attribute_named
 from mechanisms.model.work import Work, together, work
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.threshold import least_threshold
@@ -96,6 +96,13 @@ class OpenPlan:
         """The public bound on the groups of the answer."""
         return min(self.rows, MOST_GROUPS)
 
+    def simultaneous_error(self, confidence: float) -> int:
+        """How far counts of groups that occur are off at most, all together with this probability.
+
+        It holds for selected groups too. No more groups occur than there are rows or keys.
+        """
+        return likely_error(self.rate, confidence, min(self.rows, prod(self.sizes)))
+
     def steps(self) -> tuple[Step, ...]:
         """The step that spends the loss. Raises: UnsupportedQuery if anything does not fit."""
         fits(self.where, self.dataset)
@@ -137,6 +144,18 @@ def release_groups(context: QueryContext, plan: OpenPlan) -> Groups:
         largest[largest_in_public_order(values, plan.groups)] = True
         released, values = released[largest], values[largest]
     return Groups(_labels(context, plan, released), values)
+
+
+def largest_groups(groups: Groups, k: int) -> Groups:
+    """The k released groups of largest noisy counts, largest first; equal ones in public order.
+
+    There are fewer if fewer were released. Privacy: reads released numbers alone.
+    """
+    if len(groups.counts) == 0:
+        return groups
+    places = largest_in_public_order(groups.counts, min(k, len(groups.counts)))
+    labels = (tuple(axis[place] for place in places.tolist()) for axis in groups.labels)
+    return Groups(tuple(labels), groups.counts[places])
 
 
 def _keys(context: QueryContext, plan: OpenPlan) -> Integers:

@@ -8,6 +8,7 @@ from app.contract.datasets import Facts
 from app.queries.parts.candidates import CANDIDATES, utilities_of
 from app.queries.parts.form import FormField, KindForm, Option
 from mechanisms.model.candidates import AllNodes
+from mechanisms.model.table_candidates import ValuesOf
 
 
 @dataclass(frozen=True)
@@ -38,5 +39,7 @@ class CandidateForm(KindForm):
         options = tuple(Option(one.name, one.title, one.description) for one in comparing)
         yield FormField("utilities", required=True, widget="utilities", options=options)
         for field in super().fields(facts, variant):
-            if field.name != "utilities":
+            # Only the values of an open attribute take a δ (delta).
+            is_open = facts.has_open and variant == ValuesOf.kind
+            if field.name != "utilities" and (is_open or field.name != "delta"):
                 yield field

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
-from privypurse.amounts import Number
+from privypurse.amounts import Number, decimal_text
 from privypurse.answers import TopK
 from privypurse.kinds.query import AutoSensitivity, Call, Query, Utility, members
 
@@ -19,13 +19,19 @@ class Options(TypedDict, total=False):
     passes: int
     draws: Literal["auto", "peeled", "one_shot"]
     rescore: bool
+    delta: Number
 
 
 def top_k(
     k: int, utilities: Utility | Sequence[Utility], **options: Unpack[Options]
 ) -> Query[TopK]:
-    """A query for k different candidates: in order, or as one set in the public order."""
-    body = {"kind": "top_k", "k": k, "utilities": members(utilities), **options}
+    """A query for k different candidates: in order, or as one set in the public order.
+
+    ``delta`` is for the values of an open attribute, of which fewer than k may come back.
+    """
+    body: dict[str, Any] = {"kind": "top_k", "k": k, "utilities": members(utilities), **options}
+    if "delta" in body:
+        body["delta"] = decimal_text(body["delta"])
     return Query(body, TopK.read)
 
 

@@ -159,6 +159,8 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
         where = {"attribute": "V", "in": ["0", "2xxx", "none"]}
         yield {**least, "by": ["V"]}
         yield {**least, "by": ["C", "V"], "where": where}
+        top = {"kind": "top_k", "k": 2, "candidates": {"values_of": "V"}}
+        yield {**top, "utilities": [{"name": "count"}], "delta": least["delta"]}
         yield {"kind": "statistic", "statistic": "count", "where": where}
         return
     yield from QUERY_KINDS["statistic"].examples.every(dataset)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from app.contract.datasets import AttributeFacts, Facts
 from app.dashboard.templating import ENVIRONMENT
 from app.queries import QUERY_KINDS
 from app.usecases.answer_files import FORMS
+from privypurse import top_k
+from privypurse.answers import TopK
 from privypurse.tables import Table
 from tests.support.service import Service
 
@@ -93,6 +97,13 @@ def test_conditions_list_texts_whether_they_occur_or_not(visits: Service) -> Non
     assert table["cells"]["count"]["value"] == [40, 20]
 
 
+TOP: dict[str, Any] = {
+    "kind": "top_k",
+    "k": 2,
+    "candidates": {"values_of": "code"},
+    "utilities": [{"name": "count"}],
+    "delta": DELTA,
+}
 REFUSED: list[dict[str, Any]] = [
     {"kind": "table", "by": ["code"]},  # without a delta
     {"kind": "table", "by": ["sex"], "delta": DELTA},  # a delta for nothing
@@ -118,12 +129,17 @@ REFUSED: list[dict[str, Any]] = [
         "candidates": {"attributes": ["code", "age"]},
         "utilities": [{"name": "information_gain"}],
     },
-    {
-        "kind": "top_k",
-        "k": 1,
-        "candidates": {"values_of": "code"},
-        "utilities": [{"name": "count"}],
-    },
+    {"kind": "selection", "candidates": {"values_of": "code"}, "utilities": [{"name": "count"}]},
+    {**TOP, "delta": "0"},
+    {**TOP, "candidates": {"values_of": "sex"}},  # a delta for nothing
+    {**TOP, "utilities": [{"name": "count", "weight": 2}]},
+    {**TOP, "utilities": [{"name": "information_gain"}]},
+    {**TOP, "objective": "pareto"},
+    {**TOP, "sensitivity": "local"},
+    {**TOP, "selector": "permute_and_flip"},
+    {**TOP, "draws": "one_shot"},
+    {**TOP, "rescore": True},
+    {**TOP, "stages": {"shortlist": 5}},
 ]
 
 
@@ -136,10 +152,64 @@ def test_everything_else_is_unsupported(visits: Service) -> None:
         assert "E11" not in reply.text
 
 
-def test_groups_by_open_attributes_take_no_rho(visits: Service) -> None:
-    body = {"dataset": "visits", "rho": "0.1", "query": {"kind": "table", "by": ["code"]}}
+@pytest.mark.parametrize("query", [{"kind": "table", "by": ["code"]}, {**TOP, "delta": "0"}])
+def test_groups_by_open_attributes_take_no_rho(visits: Service, query: dict[str, Any]) -> None:
+    body = {"dataset": "visits", "rho": "0.1", "query": query}
     reply = visits("ana", "POST", "/v1/quotes", json=body)
     assert (reply.status_code, reply.json()["type"]) == (422, "/problems/unsupported-query")
+
+
+def test_the_most_frequent_values_come_back_in_order_above_the_threshold(visits: Service) -> None:
+    reply = ask(visits, **TOP)
+    body, answer = reply.json(), reply.json()["answer"]
+    assert (
+        answer["question"] == "Which 2 values of code in visits version 1 have the highest count?"
+    )
+    assert (answer["selected"], answer["values"]["value"]) == (["E11", "A10"], [60, 30])
+    assert (answer["ordered"], answer["order_preserving"]) == (True, True)
+    assert body["charge"]["delta"] == DELTA
+    assert sum(float(step["delta"]) for step in body["steps"]) == pytest.approx(float(DELTA))
+    # A value of one record stays away even where k has room for it.
+    every = ask(visits, **{**TOP, "k": 1000}).json()["answer"]
+    assert every["selected"] == ["E11", "A10", "É1"]
+    text = ENVIRONMENT.get_template("top_k/answer.html")
+    page = text.render(answer=every, drawing=QUERY_KINDS["top_k"].draw(every))
+    assert "only those whose noisy count reaches 2 can be selected" in page
+    assert TopK.read(body, {}).rows()[0] == {"selected": "E11", "value": 60, "low": 60, "high": 60}
+    query = top_k(2, "count", candidates=TOP["candidates"], delta=Decimal(DELTA))
+    assert query.body == TOP
+
+
+def test_a_quote_of_open_values_says_the_threshold_and_an_empty_answer_is_one(
+    visits: Service,
+) -> None:
+    quote = ask(visits, "1", "quotes", **TOP).json()
+    assert quote["accuracy"]["threshold"] == 15
+    assert quote["resolved"] == {"sensitivity": "global", "selector": "laplace"}
+    # All noisy counts together: 2·p^(m+1)/(1+p) ≤ 1 − 0.95^(1/1000) first holds at m = 10.
+    assert (quote["accuracy"]["value_error"], quote["accuracy"]["score_below_best"]) == (10, 20)
+    target = {"dataset": "visits", "target": {"score_below_best": 3}, "query": TOP}
+    assert visits("ana", "POST", "/v1/quotes", json=target).status_code == 422
+    # At this ε the threshold is above 10⁷ and no noise reaches it.
+    reply = ask(visits, "0.000001", **TOP).json()
+    answer = reply["answer"]
+    assert (answer["selected"], answer["values"]["value"]) == ([], [])
+    assert FORMS["csv"].write(reply)
+    page = ENVIRONMENT.get_template("top_k/answer.html")
+    page.render(answer=answer, drawing=QUERY_KINDS["top_k"].draw(answer))
+
+
+def test_the_form_has_a_delta_for_open_values_alone() -> None:
+    closed = AttributeFacts("sex", ("f", "m"), None)
+    code = AttributeFacts("code", (), None, is_open=True)
+    form = QUERY_KINDS["top_k"].form
+    for attributes, variant, expected in (
+        ((closed, code), "values", True),
+        ((closed, code), "attributes", False),
+        ((closed,), "values", False),
+    ):
+        facts = Facts("visits", "table", "add_remove", attributes, "sex")
+        assert ("delta" in [one.name for one in form.fields(facts, variant)]) == expected
 
 
 def test_no_public_text_holds_a_value(visits: Service) -> None:
