@@ -1,5 +1,6 @@
 """The refusals of accounting, as facts. A table in ``app`` gives each its HTTP status."""
 
+from accounting.account import AccountRank
 from accounting.privacy_loss import PrivacyLoss, format_units
 
 
@@ -8,9 +9,11 @@ class AccountingError(Exception):
 
 
 class BudgetExhausted(AccountingError):
-    """The charge does not fit the analyst's account; nothing was charged.
+    """The charge does not fit an account of the analyst or of a key; nothing was charged.
 
-    ``has_rho``: whether the account also counts in ρ.
+    ``rank``: the account that refuses. ``has_rho``: whether it also counts in ρ. ``reason``: which
+    account refuses and why, in words. ``largest``: the largest charge that the account admits; its
+    ε may exceed the remaining ε where the account counts in ρ.
     """
 
     def __init__(
@@ -18,24 +21,31 @@ class BudgetExhausted(AccountingError):
         *,
         charge: PrivacyLoss,
         remaining: PrivacyLoss,
-        largest_nano: int | None = None,
+        largest: PrivacyLoss | None = None,
+        rank: AccountRank = AccountRank.ANALYST_ON_DATASET,
         has_rho: bool = False,
+        reason: str = "the charge exceeds what remains of the allowance",
     ) -> None:
-        super().__init__("the charge exceeds what remains of the allowance")
+        super().__init__(reason)
         self.charge, self.remaining, self.has_rho = charge, remaining, has_rho
-        #: The largest ε, in nano-ε, of a query that still fits. In an account that also counts in ρ
-        #: it may exceed the remaining ε.
-        self.largest_nano = remaining.epsilon_nano if largest_nano is None else largest_nano
+        self.largest = remaining if largest is None else largest
+        self.rank = rank
 
 
 class CapExhausted(AccountingError):
     """The charge does not fit the cap of the dataset; nothing was charged.
 
-    ``has_rho``: whether the cap also counts in ρ.
+    ``has_rho``: whether the cap also counts in ρ. ``reason``: why the cap refuses, in words.
     """
 
-    def __init__(self, *, charge: PrivacyLoss, has_rho: bool = False) -> None:
-        super().__init__("the charge exceeds what remains of the dataset's cap")
+    def __init__(
+        self,
+        *,
+        charge: PrivacyLoss,
+        has_rho: bool = False,
+        reason: str = "the charge exceeds what remains of the dataset's cap",
+    ) -> None:
+        super().__init__(reason)
         self.charge, self.has_rho = charge, has_rho
 
 

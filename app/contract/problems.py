@@ -14,9 +14,10 @@ from fastapi.exceptions import RequestValidationError
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BelowSpent, BudgetExhausted, CapExhausted
-from accounting.privacy_loss import PrivacyLoss, format_units, formatted
+from accounting.privacy_loss import PrivacyLoss, format_units
 from app.contract import errors
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
+from app.contract.ledger import ACCOUNTS
 from mechanisms.model.errors import UnsupportedQuery
 from storage import errors as storage
 
@@ -87,18 +88,19 @@ def _below_spent(error: BelowSpent) -> Mapping[str, Any]:
 
 
 def _exhausted(error: BudgetExhausted) -> Mapping[str, Any]:
-    """The public facts of the refusal, and the largest charge that the remaining budget admits.
+    """The public facts of the refusal, and the largest charge that the account admits.
 
-    Its δ is at most the δ of the request, and its ε lies in the range of queries, or is 0.
+    Its ε lies in the range of queries, or is 0; it is null if the request names ρ.
     """
-    epsilon = min(error.largest_nano, MAX_QUERY_EPSILON_NANO)
+    epsilon = min(error.largest.epsilon_nano, MAX_QUERY_EPSILON_NANO)
     if epsilon < MIN_QUERY_EPSILON_NANO:
         epsilon = 0
-    delta = min(error.remaining.delta_atto, error.charge.delta_atto)
+    largest = replace(error.largest, epsilon_nano=epsilon)
     return {
+        "account": ACCOUNTS[error.rank],
         "charge": error.charge.as_charge(error.has_rho),
         "remaining": error.remaining.as_dict(error.has_rho),
-        "largest_affordable": formatted((epsilon, delta)),
+        "largest_affordable": largest.as_charge(with_rho=False),
         "entries": "/v1/ledger",
     }
 

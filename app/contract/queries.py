@@ -44,6 +44,7 @@ class QuoteOut(Reply):
     """The charge of a query, step by step, and the accuracy to expect of its answer.
 
     ``affordable``: True if the charge fits every account that the query would be charged to.
+    ``reason``: which account would refuse the charge and why, in words; null if it is affordable.
     ``seconds``: from the begin of the query to its deadline, at which its answer leaves.
     ``fits_more``: how many such queries fit one after another, if nothing else is charged.
     ``resolved``: what `auto` stands for in this query. ``order_preserving``: whether the scores of
@@ -54,6 +55,7 @@ class QuoteOut(Reply):
     steps: list[dict[str, Any]]
     accuracy: dict[str, Any]
     affordable: bool
+    reason: str | None
     seconds: float
     fits_more: int | None
     resolved: dict[str, str]

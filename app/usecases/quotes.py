@@ -36,6 +36,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = request.query.price(public, loss)
     charge = price.charge()
+    refusal = dataset.refusal(charge)
     seconds = services.answering.deadline(request.query, request.query.cost(public, loss))
     return QuoteOut(
         charge=ChargeOut(**charge.as_charge(), neighbouring=public.neighbouring.value),
@@ -44,6 +45,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         resolved=dict(price.resolved),
         order_preserving=price.order_preserving,
         seconds=seconds,
-        affordable=dataset.refusal(charge) is None,
+        affordable=refusal is None,
+        reason=None if refusal is None else str(refusal),
         fits_more=dataset.fits_more(charge),
     )

@@ -77,7 +77,15 @@ class Forbidden(Problem):
 
 
 class BudgetExhausted(Problem):
-    """403: the charge exceeds what remains of the analyst's allowance."""
+    """403: the charge does not fit an account of the analyst; ``detail`` says which and why."""
+
+    @property
+    def account(self) -> str | None:
+        """The account that refuses: ``analyst``, ``analyst_total`` or ``key``.
+
+        None from older services.
+        """
+        return self.members.get("account")
 
     @property
     def charge(self) -> Amount:
@@ -86,12 +94,15 @@ class BudgetExhausted(Problem):
 
     @property
     def remaining(self) -> Amount:
-        """The rest of the allowance."""
+        """The rest of this account."""
         return self._amount("remaining")
 
     @property
     def largest_affordable(self) -> Amount:
-        """The largest charge that still fits; ε = 0 if none does."""
+        """The largest charge that this account admits; 0 if there is none.
+
+        It is in ρ for a query that named ``rho``, and else in ε.
+        """
         return self._amount("largest_affordable")
 
     def __str__(self) -> str:

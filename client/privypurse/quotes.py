@@ -15,6 +15,8 @@ class Quote:
     """The charge of a query, the steps that it is spent on, and the accuracy to expect.
 
     ``affordable``: whether the charge fits the analyst's account and the dataset's cap now.
+    ``reason``: which account would refuse it and why, in words; None if it fits, and from older
+    services.
     ``resolved``: what ``auto`` stands for in this query. ``order_preserving``: whether scores
     follow the order of the utilities; None for queries that select nothing. ``seconds``: from the
     begin of the query to its deadline, at which its answer leaves; None from older services.
@@ -30,6 +32,7 @@ class Quote:
     order_preserving: bool | None = None
     seconds: float | None = None
     fits_more: int | None = None
+    reason: str | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
@@ -43,6 +46,7 @@ class Quote:
             body.get("order_preserving"),
             body.get("seconds"),
             body.get("fits_more"),
+            body.get("reason"),
         )
 
     def _after(self) -> str:
@@ -50,15 +54,20 @@ class Quote:
 
     def _repr_html_(self) -> str:
         rows = [
-            [step["what"], step["epsilon"] or "–", step["times"], step["composition"]]
-            for step in self.steps
+            [step["what"], _each(step), step["times"], step["composition"]] for step in self.steps
         ]
-        fits = "affordable" if self.affordable else "not affordable"
+        refused = f"not affordable: {self.reason}" if self.reason else "not affordable"
+        fits = "affordable" if self.affordable else refused
         if self.fits_more is not None and self.affordable:
             fits = f"{self.fits_more} such queries fit"
         return (
-            paragraph(f"{self.charge}, {fits}{self._after()}")
-            + table(["step", "ε each", "times", "composition"], rows)
+            paragraph(f"{self.charge}{self._after()}, {fits}")
+            + table(["step", "each", "times", "composition"], rows)
             + table(["accuracy", ""], self.accuracy.items())
             + (table(["auto", ""], self.resolved.items()) if self.resolved else "")
         )
+
+
+def _each(step: Mapping[str, Any]) -> str:
+    """The loss of one step; steps of Gaussian noise have no finite ε and state ρ."""
+    return f"ρ = {step['rho']}" if step["epsilon"] is None else f"ε = {step['epsilon']}"

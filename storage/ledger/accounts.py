@@ -15,12 +15,11 @@ from accounting.account import (
     Account,
     AccountRank,
     Limit,
-    admits,
-    largest_epsilon,
     remaining,
 )
 from accounting.errors import AccountFrozen, AccountingError, BudgetExhausted, CapExhausted
 from accounting.measures import GAUSSIAN, MEASURES, MOVED_GAUSSIAN
+from accounting.obstacle import largest_charge, obstacle
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.pages import read_as
 from storage.database.tables import budget_account, dataset, users
@@ -37,6 +36,13 @@ MOVED_LIMIT = (*MOVED, MOVED_GAUSSIAN)
 #: The columns of ``budget_account`` that ``AccountBalance.of`` reads, in their order.
 BALANCE = (_a.frozen, *LIMITS, *SUMS)
 _SUMS_FROM = 1 + len(LIMITS)
+#: The accounts in the words of a refusal, which continues with an ``Obstacle``.
+ACCOUNT_NAMES = {
+    AccountRank.KEY: "the limit of the API key",
+    AccountRank.ANALYST_ON_DATASET: "the allowance for this dataset",
+    AccountRank.ANALYST: "the analyst's limit over all datasets",
+    AccountRank.DATASET: "the cap of the dataset",
+}
 
 ACCOUNTS = select(*_a, users.c.name.label("analyst"), dataset.c.name.label("dataset")).select_from(
     budget_account.outerjoin(users, users.c.id == _a.analyst_id).outerjoin(
@@ -156,13 +162,19 @@ def refusal_of(balances: Iterable[AccountBalance], charge: PrivacyLoss) -> Refus
     for balance in balances:
         if balance.frozen:
             return AccountFrozen("an account takes no new charge for now")
-        if not admits(balance.limits, balance.sums, charge.amounts):
-            if balance.rank == AccountRank.DATASET:
-                return CapExhausted(charge=charge, has_rho=balance.has_rho)
-            return BudgetExhausted(
-                charge=charge,
-                remaining=balance.remaining,
-                largest_nano=largest_epsilon(balance.limits, balance.sums),
-                has_rho=balance.has_rho,
-            )
+        why = obstacle(balance.limits, balance.sums, charge.amounts)
+        if why is None:
+            continue
+        rank = AccountRank(balance.rank)
+        reason = f"{ACCOUNT_NAMES[rank]} {why}"
+        if rank == AccountRank.DATASET:
+            return CapExhausted(charge=charge, has_rho=balance.has_rho, reason=reason)
+        return BudgetExhausted(
+            charge=charge,
+            remaining=balance.remaining,
+            largest=largest_charge(balance.limits, balance.sums, charge.amounts),
+            rank=rank,
+            has_rho=balance.has_rho,
+            reason=reason,
+        )
     return None

@@ -106,7 +106,8 @@ def test_refusals_and_quotes_say_what_still_fits(play: Play) -> None:
     exhausted = problem(403, "budget-exhausted", remaining=rest, largest_affordable=largest)
     lost = problem(409, "below-spent", spent=rest, composition_delta="0.000001")
     quote = {"charge": AMOUNT, "steps": [], "accuracy": {}, "affordable": True, "fits_more": 7}
-    purse, _ = play(exhausted, lost, (200, quote, {}))
+    no_noise = quote | {"affordable": False, "fits_more": 0, "reason": "the cap says no"}
+    purse, _ = play(exhausted, lost, (200, quote, {}), (200, no_noise, {}))
     with pytest.raises(BudgetExhausted, match=r"remaining: ε = 0, ρ = 0\.0014, largest .* 0\.052"):
         purse.ask("star", top_k(2, "degree"), epsilon=1)
     with pytest.raises(BelowSpent, match=r"spent: ε = 0, ρ = 0\.0014") as refused:
@@ -115,6 +116,9 @@ def test_refusals_and_quotes_say_what_still_fits(play: Play) -> None:
     quoted = purse.quote("star", top_k(2, "degree"), epsilon="0.5")
     assert quoted.fits_more == 7
     assert "7 such queries fit" in quoted._repr_html_()
+    assert quoted.reason is None
+    quoted = purse.quote("star", top_k(2, "degree"), rho="0.5")
+    assert "not affordable: the cap says no" in quoted._repr_html_()
 
 
 def purse_of(*turns: Any) -> PrivyPurse:

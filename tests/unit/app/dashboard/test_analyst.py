@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from typing import Any
 
@@ -126,6 +127,10 @@ def test_after_gaussian_noise_no_page_promises_without_exception(
     browser = sign_in("ana")
     assert "that holds without exception" in browser.text("/ui/budgets/one")
     body = {"dataset": "one", "rho": "0.1", "query": QUERY | {"kind": "top_k", "k": 1}}
+    dear = json.dumps(body | {"rho": "2"})
+    refused = browser.post("/ui/ask", request=dear, key="k").text
+    assert "The allowance for this dataset has too little rho left for this charge" in refused
+    assert 'A question of at most <span class="amount">ρ 0.4630' in refused
     id = people("ana", "POST", "/v1/queries", json=body).json()["id"]
     text = browser.text(f"/ui/queries/{id}")
     assert "Charged: ρ 0.1" in text

@@ -314,13 +314,32 @@ def test_rho_is_for_accounts_that_allow_it(staff: Service) -> None:
     grant(staff, "staff", **PROMISE)
     refused = staff("ana", "POST", "/v1/queries", json=in_rho())
     assert (refused.status_code, refused.json()["type"]) == (403, "/problems/budget-exhausted")
-    assert refused.json()["charge"]["epsilon"] is None
-    assert staff("ana", "POST", "/v1/quotes", json=in_rho()).json()["fits_more"] == 0
+    problem = refused.json()
+    assert problem["charge"]["epsilon"] is None
+    assert problem["account"] == "analyst"
+    assert problem["detail"].startswith("the allowance for this dataset does not allow Gaussian")
+    assert problem["largest_affordable"] == {"epsilon": None, "delta": "0", "rho": "0"}
+    quote = staff("ana", "POST", "/v1/quotes", json=in_rho()).json()
+    assert (quote["fits_more"], quote["affordable"]) == (0, False)
+    assert quote["reason"] == problem["detail"]
     grant(staff, "staff", **PROMISE, gaussian=True)
+    large = staff("ana", "POST", "/v1/queries", json=in_rho("2")).json()
+    assert large["detail"] == (
+        "the allowance for this dataset has too little rho left for this charge"
+    )
+    assert large["largest_affordable"]["rho"] == large["remaining"]["rho"] == "1.539278763866728"
+    assert staff("ana", "POST", "/v1/quotes", json=in_rho()).json()["reason"] is None
     cap = {"composition_delta": "0.000001"}
     assert staff("olga", "PUT", "/v1/datasets/staff/cap", json=cap).status_code == 200
     capped = staff("ana", "POST", "/v1/queries", json=in_rho())
     assert (capped.status_code, capped.json()["type"]) == (403, "/problems/cap-exhausted")
+    assert capped.json()["detail"].startswith("the cap of the dataset does not allow Gaussian")
+    assert staff("ada", "PUT", "/v1/users/ana/budget", json={"epsilon": "1"}).status_code == 200
+    overall = staff("ana", "POST", "/v1/queries", json=in_rho()).json()
+    assert overall["account"] == "analyst_total"
+    assert overall["detail"].startswith(
+        "the analyst's limit over all datasets counts in epsilon alone"
+    )
 
 
 @pytest.mark.parametrize(
