@@ -11,6 +11,7 @@ from app.config.settings import Settings
 from app.dashboard import serving
 from app.http import docs, handlers, openapi
 from app.http.fast_lane import PATH
+from app.mcp.route import api as agents
 from app.routes import ROUTERS
 from app.service.startup import opened
 from app.telemetry import logs
@@ -53,7 +54,7 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
         redirect_slashes=False,
         # These are the routes themselves. ``include_router`` would copy them for each application,
         # which takes ten times as long as the rest of this function.
-        routes=[route for router in ROUTERS for route in router.routes],
+        routes=[route for router in (*ROUTERS, agents) for route in router.routes],
         # Environment variables could enable traces, which would contain exception texts and request
         # bodies.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},

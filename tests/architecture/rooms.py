@@ -63,12 +63,13 @@ APP = {
     "http": "usecases identity contract config telemetry",
     "routes": DOOR,
     "dashboard": DOOR,
+    "mcp": DOOR,
     "cluster": "config storage.cluster storage.files mechanisms.model",
     "demo": "",
     # Start-up makes the randomness and the executor, and the warm-up prepares made-up records.
     "service": f"config contract telemetry queries engine identity usecases http {STORES} "
     "mechanisms.model mechanisms.noise mechanisms.kernels",
-    "main": "service http routes dashboard usecases telemetry config",
+    "main": "service http routes dashboard mcp usecases telemetry config",
     "cli": "main demo service usecases contract config",
 }
 

@@ -110,6 +110,7 @@ def test_starting_the_service_loads_no_library_it_may_never_need() -> None:
         "dask",
         "distributed",
         "matplotlib",
+        "mcp",
         "mpmath",
         "networkx",
         "pandas",

@@ -57,6 +57,7 @@ CONTRACT = {
     "GET /v1/audit": "auditor",
     "PUT /v1/users/{name}/budget": "admin",
     "GET /v1/catalogue": "key",
+    "POST /mcp": "key",
 }
 
 
