@@ -37,12 +37,9 @@ def send_file(
     connection: Connection, path: str, file: Path, media_type: str | None, progress: Progress
 ) -> Any:
     """PUT a file and return the JSON of the reply. A ``.gz`` file is sent compressed."""
-    is_compressed = file.suffix == ".gz"
-    kind = file.with_suffix("").suffix if is_compressed else file.suffix
-    if media_type is None and kind not in MEDIA_TYPES:
-        raise ValueError(f"{file.name}: add the media type, which the name does not imply")
+    content_type, is_compressed = media_type_of(file, media_type)
     total = os.stat(file).st_size
-    headers = {"Content-Type": media_type or MEDIA_TYPES[kind], "Content-Length": str(total)}
+    headers = {"Content-Type": content_type, "Content-Length": str(total)}
     if is_compressed:
         headers["Content-Encoding"] = "gzip"
 
@@ -74,3 +71,15 @@ def until_ready(connection: Connection, name: str, progress: Progress) -> Datase
             return dataset
         progress.note(f"being prepared for {time.monotonic() - started:.0f} s")
         time.sleep(POLL)
+
+
+def media_type_of(file: Path, media_type: str | None = None) -> tuple[str, bool]:
+    """The media type of a file, which follows from its name unless given; True for gzip.
+
+    Raises: ValueError if the name implies none.
+    """
+    is_compressed = file.suffix == ".gz"
+    kind = file.with_suffix("").suffix if is_compressed else file.suffix
+    if media_type is None and kind not in MEDIA_TYPES:
+        raise ValueError(f"{file.name}: add the media type, which the name does not imply")
+    return media_type or MEDIA_TYPES[kind], is_compressed

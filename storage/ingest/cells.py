@@ -19,14 +19,18 @@ from storage.ingest.open_values import LONGEST, OpenColumn
 NUMBER = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """Matches decimal numbers; no infinities, NaN, hexadecimal digits, spaces or separators."""
 
-GOOD, UNKNOWN_VALUE, NOT_A_NUMBER, OUT_OF_BOUNDS, MISSING, NOT_A_DATE, TOO_LONG = range(7)
+GOOD, UNKNOWN_VALUE, NOT_A_NUMBER, OUT_OF_BOUNDS, MISSING, NOT_A_DATE, TOO_LONG, SPACES = range(8)
 FAULTS = {
     UNKNOWN_VALUE: ("unknown_value", "not one of the attribute's values"),
-    NOT_A_NUMBER: ("not_a_number", "not a finite decimal number"),
-    OUT_OF_BOUNDS: ("out_of_bounds", "outside the attribute's bounds"),
+    SPACES: ("unknown_value", "one of the attribute's values with spaces around it"),
+    NOT_A_NUMBER: ("not_a_number", "not a decimal number such as -1.5, without spaces or units"),
+    OUT_OF_BOUNDS: (
+        "out_of_bounds",
+        "outside the attribute's bounds; `clamp` would move it inside",
+    ),
     NOT_A_DATE: ("not_a_date", "not a date such as 2024-12-31"),
     TOO_LONG: ("too_long", f"longer than {LONGEST} characters"),
-    MISSING: ("missing_value", "a missing value, and the attribute describes none"),
+    MISSING: ("missing_value", "empty cell; set `missing`, or write its text into the cell"),
 }
 
 
@@ -89,6 +93,9 @@ def _code_texts(texts: Any, attribute: Attribute) -> CodedCells:
         levels = pa.array(attribute.levels, pa.string()).cast(texts.type)
         codes = pc.index_in(texts, value_set=levels).fill_null(-1).to_numpy(zero_copy_only=False)
         coded = CodedCells(codes, None, np.where(codes < 0, UNKNOWN_VALUE, GOOD).astype(np.int8))
+        if coded.faults.any():
+            trimmed = pc.is_in(pc.utf8_trim_whitespace(texts), value_set=levels)
+            coded.faults[(codes < 0) & np.asarray(trimmed)] = SPACES
     elif isinstance(attribute, DateAttribute):
         coded = _code_dates(texts, missing, attribute)
     else:
@@ -97,6 +104,8 @@ def _code_texts(texts: Any, attribute: Attribute) -> CodedCells:
         readable = pc.if_else(numeric, texts, pa.scalar("nan", texts.type))
         values = pc.cast(readable, pa.float64()).to_numpy(zero_copy_only=False)
         coded = _bin(values, missing, attribute)
+    empty = np.asarray(pc.equal(texts, pa.scalar("", texts.type)).fill_null(True))
+    coded.faults[empty & (coded.faults != GOOD)] = MISSING
     if attribute.missing is None:
         coded.faults[unset] = MISSING
     return coded

@@ -115,6 +115,13 @@ RULES = (
         frozenset({"httpx", "numpy", "typer"}),
         SQL_MODULES,
     ),
+    # Reads tables of databases on the owner's machine, by drivers that are imported on use.
+    Rule(
+        "privypurse.workshop",
+        frozenset({"privypurse"}),
+        frozenset(),
+        frozenset({"privypurse.cli", "privypurse.client", "privypurse.connection", "httpx"}),
+    ),
     # Installed by itself; NumPy and Arrow are used if they are installed.
     Rule(
         "privypurse",
@@ -125,7 +132,7 @@ RULES = (
 )
 
 #: Where text for a person at a terminal is made.
-MAY_PRINT = re.compile(r"^(app/cli/|app/demo/|benchmarks/)")
+MAY_PRINT = re.compile(r"^(app/cli/|app/check\.py|app/demo/|benchmarks/)")
 
 SQL_TEXT = re.compile(
     r"^\s*(SELECT\s.*\sFROM\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s|PRAGMA\s"

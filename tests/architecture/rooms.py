@@ -70,6 +70,8 @@ APP = {
     "service": f"config contract telemetry queries engine identity usecases http {STORES} "
     "mechanisms.model mechanisms.noise mechanisms.kernels",
     "main": "service http routes dashboard mcp usecases telemetry config",
+    # The wheel of the client carries this door and what it imports.
+    "check": "usecases",
     "cli": "main demo service usecases contract config",
 }
 

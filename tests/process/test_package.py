@@ -72,8 +72,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ``bin`` of a fresh virtual environment with the client."""
     folder = tmp_path_factory.mktemp("client")
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    # A copy: building leaves files beside the sources.
-    shutil.copytree(ROOT / "client", folder / "client")
+    # A copy: building leaves files beside the sources. The wheel carries rules of the service.
+    for name in ("client", "accounting", "mechanisms", "storage", "app"):
+        shutil.copytree(
+            ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "build")
+        )
     pip(folder / "venv/bin/python", "install", "--quiet", folder / "client")
     return folder / "venv/bin"
 
@@ -89,6 +92,7 @@ def test_it_installs_into_a_fresh_environment(installed: Path, tmp_path: Path) -
     assert output[0] == output[1]
     [folder] = installed.parent.glob("lib/python*/site-packages")
     assert (folder / "privypurse/py.typed").is_file()
+    assert (folder / "privypurse/rules/app/check.py").is_file()
     [licence] = folder.glob("privypurse-*.dist-info/licenses/LICENSE")
     assert licence.read_bytes() == (ROOT / "LICENSE").read_bytes()
 

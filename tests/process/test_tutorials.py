@@ -17,6 +17,15 @@ from tests.process.test_documents import run
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
 
 
+#: The first private answer about the table of a database.
+VISITS = """
+cat > first.json <<'JSON'
+{"dataset": "visits", "epsilon": "1", "query": {"kind": "statistic", "statistic": "count"}}
+JSON
+privypurse --key-file ada.key query first.json
+"""
+
+
 def tutorial(role: str, number: int) -> list[str]:
     """The commands of a role's page; fails unless there are ``number`` blocks."""
     commands = blocks((ROOT / f"docs/tutorial_{role}.md").read_text("utf-8"), "sh")
@@ -50,13 +59,21 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
             file = tmp_path / (name if "/" in name else f"{name}.key")
             assert file.stat().st_mode & 0o77 == 0
 
-        owner = run(tmp_path, "".join(tutorial("owner", 4)), **here)
+        owner = run(tmp_path, "".join(tutorial("owner", 6)), **here)
         says(
             owner,
+            "not decided yet\nthese two cells are wrong\nsurvey.csv fits survey.json\n",
             "refused, as it should be\nsurvey is ready, version 1\n",
+            "shop.db fits visits.json\nregistered visits\nvisits is ready, version 1\n",
             "ada on survey: ε = 3, remaining ε = 3\n",
             "survey\ttable\tready\t2\n",
         )
+        assert (tmp_path / "survey.report.json").stat().st_mode & 0o77 == 0
+        for draft in ("draft.json", "visits-draft.json"):
+            assert not re.search(r"Brest|yes|2024|[0-9]", (tmp_path / draft).read_text())
+        first = run(tmp_path, VISITS, **here)
+        # P(noise of scale 1 beyond 50) < e⁻⁵⁰
+        assert abs(float(re.findall(r'"value": (.+?),?\n', first)[0]) - 600) < 50
 
         analyst = run(tmp_path, "".join(tutorial("analyst", 6)), **here)
         says(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from privypurse.cli import budgets, datasets, queries, users
+from privypurse.cli import budgets, datasets, queries, users, workshop
 from privypurse.cli.service import DEFAULT_URL, Credentials, KeyFileOption, KeyOption, UrlOption
 
 cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -32,7 +32,7 @@ for group, commands, summary in (
     for name, command in commands.items():
         subcommands.command(name)(command)
     cli.add_typer(subcommands, name=group)
-for name, command in (budgets.COMMANDS | queries.COMMANDS).items():
+for name, command in (budgets.COMMANDS | queries.COMMANDS | workshop.COMMANDS).items():
     cli.command(name)(command)
 
 

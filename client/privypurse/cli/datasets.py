@@ -10,6 +10,7 @@ import typer
 
 from privypurse.cli.documents import print_json, read_object
 from privypurse.cli.service import service
+from privypurse.workshop.table_files import as_upload
 
 Name = Annotated[str, typer.Argument(help="Name of the dataset.")]
 File = Annotated[Path, typer.Argument(help="A file on this machine.")]
@@ -62,14 +63,17 @@ def nodes(context: typer.Context, name: Name, file: File) -> None:
 def upload(
     context: typer.Context,
     name: Name,
-    file: File,
+    file: Annotated[
+        str, typer.Argument(help="A file on this machine, or a postgresql:// address.")
+    ],
     media_type: Annotated[
         str | None, typer.Option(help="Media type, if the file's name does not imply it.")
     ] = None,
+    table: Annotated[str | None, typer.Option(help="The table or view of a database.")] = None,
 ) -> None:
     """Send records and wait until they can be queried."""
-    with service(context) as purse:
-        dataset = purse.upload(name, file, media_type=media_type)
+    with service(context) as purse, as_upload(file, table) as records:
+        dataset = purse.upload(name, records, media_type=media_type)
     typer.echo(f"{dataset.name} is {dataset.status}, version {dataset.version}")
 
 

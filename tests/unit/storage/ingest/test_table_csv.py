@@ -113,7 +113,7 @@ def test_unknown_values_and_all_errors_of_a_block_in_order(tmp_path: Path) -> No
         (("line", 3, "age"), "not_a_number"),
         (("line", 4, "sex"), "unknown_value"),
         (("line", 4, "age"), "out_of_bounds"),
-        (("line", 5, "sex"), "unknown_value"),
+        (("line", 5, "sex"), "missing_value"),
     ]
 
 

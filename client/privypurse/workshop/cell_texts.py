@@ -1,0 +1,25 @@
+"""The text of a cell as CSV has it, for values of Parquet files and of databases."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+
+def cell_text(value: Any) -> str:
+    """The text that an upload would read for a value; an absent value is the empty text.
+
+    Raises: ValueError for a value that is no text, number, truth value or date.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, date):  # a moment is a date with a time, which is a text of its own
+        return value.isoformat()
+    raise ValueError(f"a cell is a {type(value).__name__}: choose columns of texts, numbers, dates")
