@@ -41,18 +41,18 @@ def burn_down_chart(history: BurnDown) -> Markup | None:
     def x(at: datetime) -> str:
         return f"{LEFT + (WIDTH - LEFT - RIGHT) * min(1.0, (at - first) / whole):.1f}"
 
-    def y(left: int) -> str:
-        return f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * left / limit:.1f}"
+    def y(rest: int) -> str:
+        return f"{HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * rest / limit:.1f}"
 
     line, marks = f"M{LEFT} {TOP}", []
     for one in history.moments:
-        line += f" H{x(one.at)} V{y(one.left)}"
-        label = f"{_moment(one.at, whole)}: {one.queries} queries, {arm.format(one.left)} left"
+        line += f" H{x(one.at)} V{y(one.rest)}"
+        label = f"{_moment(one.at, whole)}: {one.queries} queries, {arm.format(one.rest)} left"
         marks.append(
-            f'<circle class="step" cx="{x(one.at)}" cy="{y(one.left)}" r="6">'
+            f'<circle class="step" cx="{x(one.at)}" cy="{y(one.rest)}" r="6">'
             f"<title>{escape(label)}</title></circle>"
         )
-    left = history.moments[-1].left
+    rest = history.moments[-1].rest
     parts = [f'<path class="axis" d="M{LEFT} {TOP} V{HEIGHT - BOTTOM} H{WIDTH - RIGHT}"/>']
     for quarter in range(5):
         height = y(limit * quarter // 4)
@@ -65,14 +65,14 @@ def burn_down_chart(history: BurnDown) -> Markup | None:
         parts.append(f'<path class="axis" d="M{x(at)} {HEIGHT - BOTTOM} v4"/>')
         parts.append(_text(x(at), HEIGHT - 8, _moment(at, whole), "middle"))
     parts.append(f'<path class="line" d="{line} H{x(now)}"/>')
-    parts.append(f'<circle class="mark" cx="{x(now)}" cy="{y(left)}" r="4"/>')
+    parts.append(f'<circle class="mark" cx="{x(now)}" cy="{y(rest)}" r="4"/>')
     parts += marks[-MARKS:]
-    if projected is not None and left and projected.at > now:
+    if projected is not None and rest and projected.at > now:
         end = min(projected.at, last)
         # The projection is a straight line. If it ends after the last moment of the chart, it is
         # cut there, where this much is left.
-        rest = int(left * ((projected.at - end) / (projected.at - now)))
-        parts.append(f'<path class="projected" d="M{x(now)} {y(left)} L{x(end)} {y(rest)}"/>')
+        cut = int(rest * ((projected.at - end) / (projected.at - now)))
+        parts.append(f'<path class="projected" d="M{x(now)} {y(rest)} L{x(end)} {y(cut)}"/>')
     title = f"What is left of {arm.symbol}, until {now.date()}; the table below has the numbers."
     return Markup(
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '

@@ -70,17 +70,17 @@ class MachineSpeeds:
         config: Any = numba.config
         self._folders = [Path(config.CACHE_DIR), *([] if data is None else [data])]
         self._machine = _machine()
-        found = (_read(folder / FILE) for folder in self._folders)
-        stored = next((one for one in found if one and one["machine"] == self._machine), None)
+        files = (_read(folder / FILE) for folder in self._folders)
+        stored = next((one for one in files if one and one["machine"] == self._machine), None)
         #: None until they are measured.
-        self.known: Speeds | None = None
+        self.current: Speeds | None = None
         if stored is not None:
             speeds = {kind: Speed(*pair) for kind, pair in stored["of"].items()}
-            self.known = Speeds(stored["query"], speeds)
+            self.current = Speeds(stored["query"], speeds)
 
     def steps(self) -> Iterator[None]:
         """Measure and store them if they are not known, one reference per step."""
-        if self.known is not None:
+        if self.current is not None:
             return
         log.info("measuring the speed of this machine")
         measured = yield from measure()
@@ -92,7 +92,7 @@ class MachineSpeeds:
                 break
             except OSError:
                 continue
-        self.known = measured
+        self.current = measured
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -87,7 +87,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             execution=execution,
             randomness=SystemRandomness(),
             clock=Clock(settings.release_interval),
-            speeds=lambda: speeds.known,
+            speeds=lambda: speeds.current,
             lease=settings.lease,
             in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
             scheduler=Scheduler(_schedule(settings)),
@@ -165,7 +165,7 @@ def _warm_up(settings: Settings, speeds: MachineSpeeds) -> WarmUp:
         yield from speeds.steps()
 
     def is_ready() -> bool:
-        return (warm.LOADED.is_set() or not loads) and speeds.known is not None
+        return (warm.LOADED.is_set() or not loads) and speeds.current is not None
 
     return WarmUp(steps, is_ready)
 

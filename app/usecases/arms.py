@@ -29,13 +29,13 @@ class Arm:
     def limit(self, account: AccountBalance) -> int:
         return account.allowance.amounts[self.index]
 
-    def left(self, account: AccountBalance) -> int:
+    def rest(self, account: AccountBalance) -> int:
         return self.of(account.remaining)
 
     def share(self, account: AccountBalance) -> int:
         """What is left of the limit in percent, rounded down; 0 if the limit is 0."""
         limit = self.limit(account)
-        return self.left(account) * 100 // limit if limit else 0
+        return self.rest(account) * 100 // limit if limit else 0
 
     def format(self, units: int | Fraction) -> str:
         """The symbol and a decimal number, rounded down to a whole unit."""

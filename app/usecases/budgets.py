@@ -153,7 +153,7 @@ def may_grant(services: Services, caller: Caller, dataset: str) -> bool:
         owned(services, caller, dataset)
     except NotFound:
         return False
-    return True
+    return "owner" in caller.roles
 
 
 def analysts(services: Services, caller: Caller, names: Collection[str]) -> dict[str, int]:

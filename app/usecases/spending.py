@@ -46,17 +46,17 @@ class Habit:
 
 def habit(points: Sequence[Point], account: AccountBalance) -> Habit:
     """The habit by the mean charge of the queries in ``points``, at four significant digits."""
-    arm, rest = arm_of(account), account.remaining
+    arm, remaining = arm_of(account), account.remaining
     queries = sum(point.queries for point in points)
     charged = sum(arm.of(point.charged) for point in points)
     measured = queries > 0 and charged > 0
     if arm is RHO and measured:
         usual = _rounded(charged // queries)
-        return Habit(arm.format(usual), rest.rho_femto // usual, measured)
+        return Habit(arm.format(usual), remaining.rho_femto // usual, measured)
     usual = _rounded(charged // queries) if measured else FIRST_EPSILON_NANO
     # Some answer of that ε: its ρ is at most that of any ε-DP query.
     answer = (usual, 0, pure_femto(usual), 0)
-    answers = fits_more((*rest.amounts, 0), NOTHING, answer) or 0
+    answers = fits_more((*remaining.amounts, 0), NOTHING, answer) or 0
     return Habit(EPSILON.format(usual), answers, measured)
 
 
@@ -70,24 +70,24 @@ def _rounded(units: int) -> int:
 class Moment:
     """An hour or a day with charges: their number, their sum, and what was left at its end.
 
-    ``at``: its beginning. ``left``: in units of the measure that counts for the account now.
+    ``at``: its beginning. ``rest``: in units of the measure that counts for the account now.
     """
 
     at: datetime
     queries: int
     charged: PrivacyLoss
-    left: int
+    rest: int
 
 
 def burn_down(points: Sequence[Point], account: AccountBalance) -> list[Moment]:
     """The moments in ``points``, oldest first, with what was left of today's limit after each."""
     arm = arm_of(account)
-    limit, left = arm.limit(account), arm.left(account)
+    limit, rest = arm.limit(account), arm.rest(account)
     moments = []
     for point in sorted(points, key=lambda point: point.label, reverse=True):
         at = datetime.fromisoformat(point.label).replace(tzinfo=UTC)
-        moments.append(Moment(at, point.queries, point.charged, min(left, limit)))
-        left += arm.of(point.charged)
+        moments.append(Moment(at, point.queries, point.charged, min(rest, limit)))
+        rest += arm.of(point.charged)
     return moments[::-1]
 
 
@@ -108,7 +108,7 @@ def exhaustion(moments: Sequence[Moment], arm: Arm, now: datetime) -> Projection
         return None
     # Less than an hour shows no pace yet.
     seconds = max(int((now - recent[0].at).total_seconds()), 3600)
-    ahead = -(-moments[-1].left * seconds // charged)
+    ahead = -(-moments[-1].rest * seconds // charged)
     if ahead > HORIZON_DAYS * 86_400:
         return None
     return Projection(now + timedelta(seconds=ahead), charged, seconds)

@@ -36,9 +36,9 @@ def totals(connection: Connection, names: Collection[str]) -> dict[str, Total]:
         )
         .group_by(dataset.c.name)
     )
-    found = {}
+    by_name = {}
     for name, count, *sums in connection.execute(statement):
         pairs = zip(sums[::2], sums[1::2], strict=True)
         charged = PrivacyLoss(*(int(upper) * _HALF + int(lower) for upper, lower in pairs))
-        found[name] = Total(count, charged)
-    return {name: found.get(name, Total(0, PrivacyLoss(0))) for name in names}
+        by_name[name] = Total(count, charged)
+    return {name: by_name.get(name, Total(0, PrivacyLoss(0))) for name in names}

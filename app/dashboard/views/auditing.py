@@ -11,8 +11,8 @@ from app.contract.audit import AuditLine
 from app.contract.ledger import VerificationOut
 from app.contract.times import moment
 from app.dashboard.exports import csv_file
-from app.dashboard.finding import found
 from app.dashboard.pages import pages
+from app.dashboard.search import search_page
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
 from app.http.dependencies import PageCursor
@@ -40,7 +40,7 @@ def _page(visit: Visit, outcome: VerificationOut | None) -> Response:
         "contradictions": lambda one: (one.agrees, one.dataset),
         "name": lambda one: one.dataset,
     }
-    books = found(visit, visit.run(budgets.reconcile), lambda one: one.dataset, orders)
+    books = search_page(visit, visit.run(budgets.reconcile), lambda one: one.dataset, orders)
     return visit.render("verification.html", outcome=outcome, books=books)
 
 

@@ -6,8 +6,8 @@ from starlette.responses import Response
 
 from app.contract.budgets import AccountBalance, AnalystAccount
 from app.dashboard.burn_down import burn_down_chart
-from app.dashboard.finding import found
 from app.dashboard.pages import pages
+from app.dashboard.search import search_page
 from app.dashboard.visit import CurrentVisit
 from app.http.access import allow
 from app.usecases import budgets, spending
@@ -34,7 +34,7 @@ def budgets_page(visit: CurrentVisit) -> Response:
         "name": lambda account: account.dataset,
         "most spent": lambda account: (-account.spent.epsilon_nano, account.dataset),
     }
-    listed = found(visit, own.items, lambda account: account.dataset, orders, CARDS)
+    listed = search_page(visit, own.items, lambda account: account.dataset, orders, CARDS)
     cards = visit.run(spending.usual, listed.items)
     most = max((account.spent.epsilon_nano for account in own.items), default=0)
     return visit.render(

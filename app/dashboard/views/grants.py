@@ -7,9 +7,9 @@ from starlette.responses import Response
 from app.contract.budgets import AccountBalance, GrantedAccount
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.burn_down import burn_down_chart
-from app.dashboard.finding import found
 from app.dashboard.forms import Form, SentForm, sent_allowance
 from app.dashboard.pages import pages
+from app.dashboard.search import search_page
 from app.dashboard.views.budgets import State, state_of
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
@@ -32,7 +32,7 @@ class Row:
 @pages.get("/ui/grants", dependencies=[allow("owner", "auditor")])
 def grants_page(visit: CurrentVisit) -> Response:
     """The cap of every dataset that the caller owns or audits."""
-    granted = found(
+    granted = search_page(
         visit,
         visit.run(budgets.caps),
         lambda one: one.name,
@@ -81,7 +81,7 @@ def _page(
 ) -> Response:
     one = visit.run(budgets.of_dataset, dataset)
     pace = visit.run(spending.of_cap, dataset)
-    accounts = found(
+    accounts = search_page(
         visit,
         one.items,
         lambda account: account.analyst,
@@ -96,7 +96,7 @@ def _page(
         rows=[_row(account) for account in accounts.items],
         pace=pace,
         chart=burn_down_chart(pace),
-        may_grant="owner" in visit.caller.roles and visit.run(budgets.may_grant, dataset),
+        may_grant=visit.run(budgets.may_grant, dataset),
         purchases=offers or [],
         alert=alert,
         done=done,

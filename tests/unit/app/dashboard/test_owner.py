@@ -284,8 +284,7 @@ class TestGrants:
         assert text.index("reader33 nearly spent") < text.index("reader00")
         assert "reader59" not in text
         assert "reader59" in browser.text("/ui/grants/web?page=2&order=name")
-        found = browser.text("/ui/grants/web?q=ER3&order=name")
-        assert "10 of 60." in found
+        assert "10 of 60." in browser.text("/ui/grants/web?q=ER3&order=name")
         assert "No analyst has a name like that" in browser.text("/ui/grants/web?q=nobody")
         for hostile in ("page=0", "page=x", "page=99999999999", "order=<b>", "q=%00%ff"):
             assert browser.get(f"/ui/grants/web?{hostile}").status_code == 200

@@ -84,7 +84,7 @@ def test_after_charges_without_a_finite_epsilon_all_is_told_in_rho() -> None:
     assert typical.charge == "ρ 0.01"
     assert typical.answers == (limit.rho_femto - 2 * charge.rho_femto) // charge.rho_femto
     days = burn_down(points, one)
-    assert days[-1].left == limit.rho_femto - 2 * charge.rho_femto
+    assert days[-1].rest == limit.rho_femto - 2 * charge.rho_femto
     projected = exhaustion(days, RHO, NOW)
     assert projected is not None
     assert projected.charged == 2 * charge.rho_femto
@@ -96,7 +96,7 @@ def test_after_charges_without_a_finite_epsilon_all_is_told_in_rho() -> None:
 def test_days_go_down_from_the_allowance() -> None:
     points = [point("2026-03-09", 1, "0.25"), point("2026-03-01", 2, "0.5")]
     days = burn_down(points, standing("2", "0.75"))
-    assert [(one.at.day, one.left) for one in days] == [(1, 1_500_000_000), (9, 1_250_000_000)]
+    assert [(one.at.day, one.rest) for one in days] == [(1, 1_500_000_000), (9, 1_250_000_000)]
 
 
 def test_the_projected_moment() -> None:

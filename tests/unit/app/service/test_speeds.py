@@ -23,7 +23,7 @@ from mechanisms.noise.rate import Rate
 def speeds_of_machine(data: Path | None = None) -> Speeds | None:
     speeds = MachineSpeeds(data)
     deque(speeds.steps(), maxlen=0)
-    return speeds.known
+    return speeds.current
 
 
 @pytest.fixture

@@ -122,10 +122,10 @@ def test_a_service_listens_while_it_measures_the_machine(
 
     def measure() -> Generator[None, None, Speeds]:
         yield from measuring.steps()
-        return known
+        return current
 
-    known = MachineSpeeds().known
-    assert known is not None
+    current = MachineSpeeds().current
+    assert current is not None
     monkeypatch.setattr(speeds, "measure", measure)
     monkeypatch.setattr(speeds, "FILE", "speeds_of_nobody.json")
     monkeypatch.setattr(speeds, "_write", lambda *_: None)

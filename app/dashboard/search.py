@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Found(Generic[T]):
+class SearchPage(Generic[T]):
     """One page of the rows that a search found, and what the form of the search shows.
 
     ``orders``: the orders to choose from. ``total``: how many rows there are without the search.
@@ -23,7 +23,7 @@ class Found(Generic[T]):
     orders: tuple[str, ...]
     number: int
     pages: int
-    found: int
+    matches: int
     total: int
 
     def query(self, number: int) -> str:
@@ -31,13 +31,13 @@ class Found(Generic[T]):
         return urlencode({"q": self.search, "order": self.order, "page": number})
 
 
-def found(
+def search_page(
     visit: Visit,
     rows: Iterable[T],
     name: Callable[[T], str],
     orders: Mapping[str, Callable[[T], Any]],
     size: int = PAGE,
-) -> Found[T]:
+) -> SearchPage[T]:
     """The page of ``rows`` that the query string of the visit names.
 
     ``name``: the text that a search looks in, whatever its case. ``orders``: a sort key for each
@@ -51,8 +51,12 @@ def found(
     matching = [row for row in everything if search.casefold() in name(row).casefold()]
     matching.sort(key=orders[order])
     pages = max(1, -(-len(matching) // size))
-    asked = sent.get("page", "1")
-    number = min(int(asked[:6]), pages) if asked.isascii() and asked.isdigit() else 1
+    sent_number = sent.get("page", "1")
+    number = (
+        min(int(sent_number[:6]), pages) if sent_number.isascii() and sent_number.isdigit() else 1
+    )
     number = max(number, 1)
     items = matching[(number - 1) * size : number * size]
-    return Found(items, search, order, tuple(orders), number, pages, len(matching), len(everything))
+    return SearchPage(
+        items, search, order, tuple(orders), number, pages, len(matching), len(everything)
+    )
