@@ -21,7 +21,7 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation, NumericAttri
 from mechanisms.model.open_domain import OpenAttribute
 from mechanisms.model.records import TableRecords
 from mechanisms.noise.discrete_laplace import discrete_laplace_probability
-from mechanisms.tables import noise
+from mechanisms.tables import noise, open_groups
 from mechanisms.tables.aggregates import MeanOf, SumOf, VarianceOf
 from mechanisms.tables.grouping import Levels
 from mechanisms.tables.noise import LaplaceNoise
@@ -196,3 +196,19 @@ def test_the_code_releases_the_sums_of_the_groups_at_the_threshold(
         assert list(zip(counts, sums, strict=True)) == list(expected.values())
     # Noise is drawn for the public number of rows, whatever occurs.
     assert sizes == {MOST}
+
+
+def test_of_too_many_groups_those_of_the_largest_counts_keep_their_sums(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(noise, "discrete_laplace", lambda exact, *_: exact + 50 * (exact > 0))
+    monkeypatch.setattr(open_groups, "MOST_GROUPS", 2)
+    rows = (("c", 1), ("b", 0), ("a", 1), ("c", 1), ("a", 0), ("a", 0))
+    domain = replace(dataset(ADD_REMOVE).domain, max_rows=len(rows))
+    request = TableRequest((Levels("V"),), (SumOf("x"),), (None,))
+    public = OpenPlan.of(request, replace(dataset(ADD_REMOVE), domain=domain), LOSS)
+    released = release_groups(context(records(rows), public.dataset, LOSS), public)
+    cap = next(one.grid.cap for one in public.measurements if one.part == Sum("x"))
+    assert released.labels == (("a", "c"),)
+    assert released.counts.tolist() == [53, 52]
+    assert released.cells[Sum("x")].tolist() == [cap + 50, 2 * cap + 50]
