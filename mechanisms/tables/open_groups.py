@@ -1,14 +1,15 @@
-"""Counts by groups whose values are not public: only groups above a threshold come back.
+"""Numbers by groups whose values are not public: only groups above a threshold come back.
 
 Danger: which groups occur is private, and so are their number and their order in memory. Every row
 has a key, and rows of no group have one too, up to the public bound on the rows. Sorting, counting
 and noise run over all of them. What comes back is sorted by value, which is a public order.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +25,29 @@ from mechanisms.model.open_domain import MOST_VALUES, OpenAttribute
 from mechanisms.model.table_candidates import attribute_named
 from mechanisms.model.work import Work, together, work
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
+from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.threshold import least_threshold
-from mechanisms.statistics.predicate import Condition, comparisons, fits, holds, level_work
-from mechanisms.statistics.tables import most_rows, replaces
+from mechanisms.statistics.predicate import comparisons, fits, holds, level_work
+from mechanisms.tables.aggregates import CountOf, QuantilesOf
 from mechanisms.tables.grouping import Grouping, Levels
+from mechanisms.tables.noise import LaplaceNoise
+from mechanisms.tables.parts import Count, Part, RowSum
+from mechanisms.tables.plan import Measurement, TablePlan
+from mechanisms.tables.request import TableRequest
+from mechanisms.tables.work import column_work
 
 #: The most groups of one answer. If more reach the threshold, those with the largest noisy counts
 #: are returned.
 MOST_GROUPS = 10_000
 #: The key of rows that are in no group; it is above the keys of all groups.
 NO_GROUP = 1 << 62
-#: Bytes of memory for each row of the public bound: keys, their order, counts and noise.
-ROW_BYTES = 80
+#: Bytes of memory for each row of the public bound: keys, their order, counts and noise; and for
+#: each further part of a group, its values, their sums and noise.
+ROW_BYTES, PART_BYTES = 80, 48
+#: To read a number in the order of the groups takes as long as this many steps of sorting a row.
+_GATHERING = 4
 
 
 def is_open(grouping: Grouping, dataset: Dataset) -> bool:
@@ -49,52 +58,87 @@ def is_open(grouping: Grouping, dataset: Dataset) -> bool:
 
 
 class Groups(NamedTuple):
-    """Released groups in public order: a label per axis and group, and their noisy counts."""
+    """Released groups in public order: a label per axis and group, and the noisy numbers by part"""
 
     labels: tuple[tuple[str, ...], ...]
-    counts: Integers
+    cells: Mapping[Part, Integers]
+
+    @property
+    def counts(self) -> Integers:
+        """The noisy numbers of rows, each at least the threshold."""
+        return self.cells[Count()]
 
 
 @dataclass(frozen=True)
-class OpenPlan:
-    """The public plan of counts by open groups. Raises: UnsupportedQuery if it does not fit."""
+class OpenPlan(TablePlan):
+    """The public plan of a table by open groups, whose one axis are the released groups.
 
-    by: tuple[Grouping, ...]
-    where: Condition
-    dataset: Dataset
-    loss: PrivacyLoss
+    The request has a count and no totals; ``of`` makes it so. The share of the count releases the
+    groups with all of δ. The groups are public from there on, so the other parts are measured on
+    public cells.
+    Raises: UnsupportedQuery, here or in its members, if it does not fit.
+    """
 
-    @cached_property
-    def rows(self) -> int:
-        """The public bound on the rows, or their number under ``replace``."""
-        rows = most_rows(self.dataset)
-        if rows < 1:
-            raise UnsupportedQuery("the public bound on the rows is not fixed yet")
-        return rows
+    @classmethod
+    def of(cls, request: TableRequest, dataset: Dataset, loss: PrivacyLoss) -> Self:
+        """The plan of a request. Raises: UnsupportedQuery for measured totals and quantiles."""
+        if loss.unpriced:
+            raise UnsupportedQuery(
+                "groups by an open attribute take epsilon and delta",
+                supported={"amount": ["epsilon"]},
+            )
+        if request.margins:
+            raise UnsupportedQuery(
+                "groups by an open attribute have no measured totals, as the cells that would add "
+                "up to them are private",
+                supported={"totals": ["sums", "none"]},
+            )
+        if any(isinstance(one, QuantilesOf) for one in request.aggregates):
+            raise UnsupportedQuery(
+                "groups by an open attribute have no quantiles: every row could be a group of its "
+                "own, with noise in all of its bins",
+                supported={"aggregates": ["count", "sum", "mean", "variance"]},
+            )
+        return cls(replace(request.with_count(dataset), totals="none"), dataset, loss)
+
+    @classmethod
+    def of_counts(cls, attribute: str, dataset: Dataset, loss: PrivacyLoss) -> Self:
+        """The plan that counts the values of one open attribute."""
+        return cls.of(TableRequest((Levels(attribute),), (CountOf(),), (None,)), dataset, loss)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.groups,)
+
+    @property
+    def cells(self) -> int:
+        return self.groups
+
+    @property
+    def groups(self) -> int:
+        """The public bound on the groups of the answer."""
+        return min(self.rows, MOST_GROUPS)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """The public number of values of each axis."""
         return tuple(
             MOST_VALUES if is_open(one, self.dataset) else len(one.labels(self.dataset))
-            for one in self.by
+            for one in self.request.by
         )
 
     @cached_property
     def rate(self) -> Rate:
-        """One row changes one count by 1; a replacement moves two counts."""
-        return Rate.of_counts(self.loss.epsilon_nano, 2 if replaces(self.dataset) else 1)
+        """The rate of the noise on counts."""
+        noise = next(one.noise for one in self.measurements if one.part == Count())
+        assert isinstance(noise, LaplaceNoise)
+        return noise.rate
 
     @cached_property
     def threshold(self) -> int:
         """The least noisy count that comes back: for privacy, and by the policy of the dataset."""
         private = least_threshold(self.rate, self.loss.delta_atto)
         return max(private, self.dataset.minimum_count)
-
-    @property
-    def groups(self) -> int:
-        """The public bound on the groups of the answer."""
-        return min(self.rows, MOST_GROUPS)
 
     def simultaneous_error(self, confidence: float) -> int:
         """How far counts of groups that occur are off at most, all together with this probability.
@@ -104,46 +148,68 @@ class OpenPlan:
         return likely_error(self.rate, confidence, min(self.rows, prod(self.sizes)))
 
     def steps(self) -> tuple[Step, ...]:
-        """The step that spends the loss. Raises: UnsupportedQuery if anything does not fit."""
-        fits(self.where, self.dataset)
+        """The steps that spend the loss. Raises: UnsupportedQuery if anything does not fit."""
+        fits(self.request.where, self.dataset)
         if prod(self.sizes) > NO_GROUP:
             raise UnsupportedQuery(
                 "there are too many combinations of values", supported={"open attributes": 3}
             )
+        return tuple(self._step(one) for one in self.measurements)
+
+    def _step(self, one: Measurement) -> Step:
+        if one.part != Count():
+            return Step(f"Laplace noise: {one.part.what}", PrivacyLoss(one.loss.epsilon_nano))
         what = f"Laplace noise and threshold {self.threshold}: counts of at most {self.groups}"
-        return (Step(f"{what} groups", self.loss),)
+        loss = PrivacyLoss(one.loss.epsilon_nano, self.loss.delta_atto)
+        return Step(f"{what} groups", loss)
 
     def work(self) -> Work:
-        """The public work of ``release_groups``."""
-        read = len(self.by) + comparisons(self.where)
+        """The public work of ``release_groups`` and of the columns of its answer."""
+        where, parts = self.request.where, len(self.measurements)
+        read = len(self.request.by) + comparisons(where) + parts - 1
+        sorting = self.rows.bit_length() + _GATHERING * (parts - 1)
         return together(
             work("rows of tables", self.rows * read),
-            work("sorted rows", self.rows * self.rows.bit_length()),
-            work("numbers of tables", self.rows),
-            level_work(self.where, self.dataset),
+            work("sorted rows", self.rows * sorting),
+            work("numbers of tables", self.rows * parts),
+            level_work(where, self.dataset),
+            column_work(self),
         )
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of memory for each row of the public bound."""
+        return ROW_BYTES + PART_BYTES * (len(self.measurements) - 1)
 
 
 def release_groups(context: QueryContext, plan: OpenPlan) -> Groups:
     """The groups whose noisy counts reach the threshold, in the public order of their values.
 
-    Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴ for n rows, whatever the records.
-    Privacy: ``plan.loss``, (ε, δ), under the dataset's relation: noise of rate ε on the counts of
-        groups that occur, and δ as in ``mechanisms.noise.threshold``. Groups that no row has never
-        come back, so their slots' noise is not released.
+    Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴ for n noises, whatever the records.
+    Privacy: ``plan.loss``, (ε, δ), under the dataset's relation. The counts release the groups, as
+        in ``mechanisms.noise.threshold``. The other parts are then sums over public cells, with the
+        rest of ε by sequential composition. Groups that no row has never come back, so their slots'
+        noise is not released.
     """
     keys = _keys(context, plan)
-    ordered = keys[order_of(keys.view(np.uint64))]
-    first, counts = _runs(ordered)
-    noisy = discrete_laplace(counts, plan.rate, context.randomness, context.executor)
-    is_released = first & (ordered != NO_GROUP) & (noisy >= min(plan.threshold, NO_GROUP))
+    order = order_of(keys.view(np.uint64))
+    ordered = keys[order]
+    first, ends = _runs(ordered)
+    noisy: dict[Part, Integers] = {}
+    for one in plan.measurements:
+        sums = _sums(context, plan, one, order, ends)
+        exact = np.where(first, sums, 0)
+        noisy[one.part] = one.noise.add(exact, context.randomness, context.executor)
+    counts = noisy[Count()]
+    is_released = first & (ordered != NO_GROUP) & (counts >= min(plan.threshold, NO_GROUP))
     # The groups selected here are released, so all that follows is public.
-    released, values = ordered[is_released], noisy[is_released]
+    released, values = ordered[is_released], counts[is_released]
+    largest = np.ones(len(released), np.bool_)
     if len(released) > plan.groups:
-        largest = np.zeros(len(released), np.bool_)
+        largest[:] = False
         largest[largest_in_public_order(values, plan.groups)] = True
-        released, values = released[largest], values[largest]
-    return Groups(_labels(context, plan, released), values)
+    cells = {part: numbers[is_released][largest] for part, numbers in noisy.items()}
+    return Groups(_labels(context, plan, released[largest]), cells)
 
 
 def largest_groups(groups: Groups, k: int) -> Groups:
@@ -155,24 +221,26 @@ def largest_groups(groups: Groups, k: int) -> Groups:
         return groups
     places = largest_in_public_order(groups.counts, min(k, len(groups.counts)))
     labels = (tuple(axis[place] for place in places.tolist()) for axis in groups.labels)
-    return Groups(tuple(labels), groups.counts[places])
+    cells = {part: numbers[places] for part, numbers in groups.cells.items()}
+    return Groups(tuple(labels), cells)
 
 
 def _keys(context: QueryContext, plan: OpenPlan) -> Integers:
     """The group of each row as one number, in row-major order of the axes; private."""
     table, dataset = context.table, plan.dataset
     keys = np.full(plan.rows, NO_GROUP, np.int64)
-    axes = [None if is_open(one, dataset) else one.axis(table, dataset) for one in plan.by]
+    axes = [None if is_open(one, dataset) else one.axis(table, dataset) for one in plan.request.by]
     rows = len(next(iter(table.codes.values())))
-    always = not plan.where.get("all", True)
-    met = None if always else holds(plan.where, table, dataset)
+    where = plan.request.where
+    always = not where.get("all", True)
+    met = None if always else holds(where, table, dataset)
     for start in range(0, rows, TILE):
         block = slice(start, min(start + TILE, rows))
         key = np.zeros(block.stop - start, np.int64)
         is_inside = np.ones(len(key), np.bool_)
         if met is not None:
             is_inside = met(block)
-        for one, axis, size in zip(plan.by, axes, plan.sizes, strict=True):
+        for one, axis, size in zip(plan.request.by, axes, plan.sizes, strict=True):
             groups = _groups(axis, table.codes[one.attribute], block)
             is_inside = is_inside & (groups >= 0)
             key = key * size + np.maximum(groups, 0)
@@ -188,14 +256,34 @@ def _groups(axis: Axis | None, codes: NDArray[Any], rows: slice) -> Integers:
 
 
 def _runs(ordered: Integers) -> tuple[NDArray[np.bool_], Integers]:
-    """Where each run of equal keys begins, and its length there; 0 at all other places."""
+    """Where each run of equal keys begins, and for each place the place after its run."""
     size = len(ordered)
     first = np.ones(size, np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
     places = np.arange(size)
     next_first = np.minimum.accumulate(np.where(first, places, size)[::-1])[::-1]
-    lengths = np.append(next_first[1:], size) - places
-    return first, np.where(first, lengths, 0)
+    return first, np.append(next_first[1:], size)
+
+
+def _sums(
+    context: QueryContext, plan: OpenPlan, one: Measurement, order: Integers, ends: Integers
+) -> Integers:
+    """The exact sum of a part from each place to the end of its run; private."""
+    places = np.arange(plan.rows)
+    if one.part == Count():
+        return ends - places
+    assert isinstance(one.part, RowSum)
+    read = one.part.measure(context.table, plan.dataset, one.grid).values
+    assert read is not None
+    rows = len(next(iter(context.table.codes.values())))
+    values = np.zeros(plan.rows, np.int64)
+    for start in range(0, rows, TILE):
+        block = slice(start, min(start + TILE, rows))
+        values[block] = read(block)
+    # All partial sums fit 64 bits, because rows times the largest value do.
+    before = np.concatenate([[0], np.cumsum(values[order])])
+    sums: Integers = before[ends] - before[places]
+    return sums
 
 
 def _labels(
@@ -203,7 +291,7 @@ def _labels(
 ) -> tuple[tuple[str, ...], ...]:
     """The labels of released keys by axis."""
     columns = []
-    for one, size in zip(reversed(plan.by), reversed(plan.sizes), strict=True):
+    for one, size in zip(reversed(plan.request.by), reversed(plan.sizes), strict=True):
         released, codes = np.divmod(released, size)
         if is_open(one, plan.dataset):
             values = context.table.open_values[one.attribute]

@@ -71,12 +71,14 @@ class TableRequest:
         )
 
     def counted(self, dataset: Dataset) -> Self:
-        """The request with a count, where the dataset needs one to suppress small groups.
+        """The request with a count, where the dataset needs one to suppress small groups."""
+        return self.with_count(dataset) if dataset.minimum_count else self
 
-        The count has the share that one more aggregate without a declared share would have.
+    def with_count(self, dataset: Dataset) -> Self:
+        """The request with a count.
+
+        A count that it lacks has the share of one more aggregate without a declared share.
         """
-        if not dataset.minimum_count:
-            return self
         if any(Count() in one.parts(dataset) for one in self.aggregates):
             return self
         own = Fraction(1, len(self.aggregates) + 1)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from app.queries.parts.accuracy import significant
 from mechanisms.tables.aggregates import Numbers
-from mechanisms.tables.columns import CONFIDENCE, Column, Columns, TableColumns
+from mechanisms.tables.columns import CONFIDENCE, MISS, Column, Columns, TableColumns
 from mechanisms.tables.plan import TablePlan
 
 
@@ -19,7 +20,13 @@ def answer_of(plan: TablePlan, columns: TableColumns) -> dict[str, Any]:
             {"by": list(margin), "measured": measured, **written(numbers)}
             for margin, measured, numbers in columns.totals()
         ]
-    answer["noise"] = [
+    answer["noise"] = noise_of(plan)
+    return answer
+
+
+def noise_of(plan: TablePlan) -> list[dict[str, Any]]:
+    """Returns the public law of the noise of each measurement."""
+    return [
         {
             "what": one.part.what,
             "by": None if one.margin is None else list(one.margin),
@@ -28,7 +35,17 @@ def answer_of(plan: TablePlan, columns: TableColumns) -> dict[str, Any]:
         }
         for one in plan.measurements
     ]
-    return answer
+
+
+def errors_of(plan: TablePlan) -> list[dict[str, Any]]:
+    """Predicts the error of every measured number, from public facts alone."""
+    return [
+        {
+            "what": one.what,
+            "error": significant(one.noise.half_width(1, MISS) * float(one.grid.step)),
+        }
+        for one in plan.measurements
+    ]
 
 
 def written(columns: Columns) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from pydantic import Field, field_validator, model_validator
 from accounting.composition import for_group
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.contract.amounts import Delta
-from app.queries.parts.accuracy import least_loss, only, significant
+from app.queries.parts.accuracy import least_loss, only
 from app.queries.parts.condition_words import phrase
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import listing, version_of, words
-from app.queries.table.answer import answer_of
+from app.queries.table.answer import answer_of, errors_of
 from app.queries.table.open_answer import open_accuracy, open_answer
 from app.queries.table.parameters import AggregateBody, By, MeasuredBody, grouping_of
 from mechanisms.kernels.cells import PARTS
@@ -30,10 +30,8 @@ from mechanisms.model.table_candidates import table_domain
 from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.statistics.predicate import comparisons, condition, condition_bytes, level_work
 from mechanisms.statistics.tables import most_rows
-from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
 from mechanisms.tables.open_groups import MOST_GROUPS, OpenPlan, is_open, release_groups
-from mechanisms.tables.open_groups import ROW_BYTES as OPEN_ROW_BYTES
 from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals, TableRequest
@@ -179,26 +177,15 @@ class Table(Query):
         return any(is_open(one, dataset) for one in self.request.by)
 
     def _open_plan(self, dataset: Dataset, loss: PrivacyLoss) -> OpenPlan:
-        """The plan of groups by open attributes. Raises: UnsupportedQuery for other options."""
-        request = self.request
-        if loss.unpriced:
-            raise UnsupportedQuery(
-                "groups by an open attribute take epsilon and delta",
-                supported={"amount": ["epsilon"]},
-            )
-        if request.aggregates != (CountOf(),) or request.margins:
-            raise UnsupportedQuery(
-                "groups by an open attribute are counted, without measured totals",
-                supported={"aggregates": ["count"], "totals": ["sums", "none"]},
-            )
-        return OpenPlan(request.by, request.where, dataset, loss)
+        return OpenPlan.of(self.request, dataset, loss)
 
     def memory(self, dataset: Dataset) -> int:
         of_levels = condition_bytes(self.where, dataset)
         if self._is_open(dataset):
-            groups = min(most_rows(dataset), MOST_GROUPS)
-            more = groups * NUMBER_BYTES + of_levels
-            return memory(dataset, record=OPEN_ROW_BYTES, more=more)
+            plan = self._open_plan(dataset, PrivacyLoss(NANO * NANO, 1))
+            numbers = plan.groups * (len(plan.measurements) + len(plan.request.aggregates))
+            more = numbers * NUMBER_BYTES + of_levels
+            return memory(dataset, record=plan.row_bytes, more=more)
         more = self._numbers(dataset) * NUMBER_BYTES + of_levels
         return memory(dataset, record=ROW_BYTES, more=more)
 
@@ -208,9 +195,9 @@ class Table(Query):
         return self._plan(dataset).cells * max(self._widths(dataset))
 
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
-        if self._is_open(dataset):
-            return self._open_plan(dataset, loss).work()
         share, _ = mechanism_loss(dataset, loss)
+        if self._is_open(dataset):
+            return self._open_plan(dataset, share).work()
         plan = TablePlan(self.request.counted(dataset), dataset, share)
         numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
         times = (_SUPPRESSING if dataset.minimum_count else 1) * (_GAUSSIAN if loss.unpriced else 1)
@@ -271,17 +258,10 @@ class Table(Query):
 
 def accuracy_of(plan: TablePlan) -> dict[str, Any]:
     """Predicts the error of every measured number, from public facts alone."""
-    errors = [
-        {
-            "what": one.what,
-            "error": significant(one.noise.half_width(1, MISS) * float(one.grid.step)),
-        }
-        for one in plan.measurements
-    ]
     return {
         "confidence": float(CONFIDENCE),
         "cells": plan.cells,
-        "parts": errors,
+        "parts": errors_of(plan),
         "explanation": (
             "With this probability each released number is within its `error` of the true one. "
             "Means, variances and quantiles are made of these numbers, so their intervals depend "

@@ -1,40 +1,32 @@
-"""Counts by groups whose values are not public: the answer, and what a quote says of it."""
+"""Numbers by groups whose values are not public: the answer, and what a quote says of it."""
 
 from typing import Any
 
 from app.queries.parts.accuracy import significant
-from app.queries.table.answer import plain
+from app.queries.table.answer import errors_of, noise_of, written
 from mechanisms.noise.laplace_sums import half_width
-from mechanisms.tables.columns import CONFIDENCE, MISS
+from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
 from mechanisms.tables.open_groups import MOST_GROUPS, Groups, OpenPlan
+from mechanisms.tables.tabulate import ReleasedTable
 
 
 def open_answer(plan: OpenPlan, released: Groups) -> dict[str, Any]:
-    """Returns one label per axis and group, and the counts: ``open`` says that they go together."""
-    width = half_width(plan.rate, 1, MISS)
-    count = {
-        "value": plain(released.counts),
+    """Returns one label per axis and group, and its numbers: ``open`` says they go together."""
+    columns = TableColumns(plan, ReleasedTable(released.cells, {})).table()
+    answer = written(columns)
+    if "count" in answer["cells"]:
         # A group in the answer has at least one record, so no interval begins below 1.
-        "low": plain((released.counts - width).clip(min=1)),
-        "high": plain(released.counts + width),
-    }
-    names = [one.attribute for one in plan.by]
-    columns = zip(names, released.labels, strict=True)
+        count = answer["cells"]["count"]
+        count["low"] = [max(1, low) for low in count["low"]]
+    labels = zip(plan.request.names, released.labels, strict=True)
     return {
         "confidence": float(CONFIDENCE),
         "open": True,
-        "by": {name: list(labels) for name, labels in columns},
-        "cells": {"count": count},
+        "by": {name: list(of_groups) for name, of_groups in labels},
+        "cells": answer["cells"],
         "threshold": plan.threshold,
         "most_groups": plan.groups,
-        "noise": [
-            {
-                "what": "count",
-                "by": None,
-                "law": "discrete_laplace",
-                "scale": float(1 / plan.rate.exponent()),
-            }
-        ],
+        "noise": noise_of(plan),
     }
 
 
@@ -45,9 +37,10 @@ def open_accuracy(plan: OpenPlan) -> dict[str, Any]:
         "threshold": plan.threshold,
         "most_groups": plan.groups,
         "error": significant(float(half_width(plan.rate, 1, MISS))),
+        "parts": errors_of(plan),
         "explanation": (
             "Groups come back only if their noisy counts reach `threshold`, at most "
             f"{MOST_GROUPS} of them. With this probability each count is within `error` of the "
-            "true one."
+            "true one, and each number of `parts` within its own."
         ),
     }

@@ -122,8 +122,7 @@ class TopK(ScoredSelection):
                 },
             )
         share, _ = mechanism_loss(dataset, loss)
-        by = (Levels(self.candidates.values_of),)
-        return OpenTop(OpenPlan(by, {"all": []}, dataset, share), self.k)
+        return OpenTop(OpenPlan.of_counts(self.candidates.values_of, dataset, share), self.k)
 
     def _fits_open(self) -> bool:
         """True if the options ask for nothing but a noisy vector of counts."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from mechanisms.model.domains import (
@@ -29,9 +30,11 @@ from mechanisms.model.open_domain import OpenAttribute, OpenValues
 from mechanisms.model.records import TableRecords
 from mechanisms.noise.discrete_laplace import discrete_laplace_probability
 from mechanisms.noise.rate import Rate
-from mechanisms.tables import open_groups
+from mechanisms.tables import noise
+from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.grouping import Levels
 from mechanisms.tables.open_groups import OpenPlan, largest_groups, release_groups
+from mechanisms.tables.request import TableRequest
 from tests.support.contexts import context
 
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
@@ -49,16 +52,21 @@ def dataset(relation: NeighbouringRelation) -> Dataset:
 
 
 def plan(relation: NeighbouringRelation, loss: PrivacyLoss = LOSS) -> OpenPlan:
-    return OpenPlan((Levels("V"),), {"all": []}, dataset(relation), loss)
+    return OpenPlan.of_counts("V", dataset(relation), loss)
 
 
-def records(rows: Rows) -> TableRecords:
+def open_values(rows: Rows) -> tuple[NDArray[np.int32], OpenValues]:
+    """The codes of a column of an open attribute, and its values."""
     values = sorted(set(rows)) or [""]
     content = np.frombuffer("".join(values).encode(), np.uint8)
     codes = np.array([values.index(one) for one in rows], np.int32)
-    ends = np.cumsum([len(one) for one in values])
+    return codes, OpenValues(content, np.cumsum([len(one) for one in values]))
+
+
+def records(rows: Rows) -> TableRecords:
+    codes, values = open_values(rows)
     kinds = np.array([int(one > "a") for one in rows], np.uint8)
-    return TableRecords({"V": codes, "C": kinds}, {}, open_values={"V": OpenValues(content, ends)})
+    return TableRecords({"V": codes, "C": kinds}, {}, open_values={"V": values})
 
 
 def datasets(relation: NeighbouringRelation) -> Iterator[Rows]:
@@ -166,7 +174,7 @@ def test_the_code_releases_occurring_groups_at_the_threshold_in_public_order(
         sizes.add(len(counts))
         return counts + shift
 
-    monkeypatch.setattr(open_groups, "discrete_laplace", shifted)
+    monkeypatch.setattr(noise, "discrete_laplace", shifted)
     public = plan(relation)
     for rows in datasets(relation):
         released = release_groups(context(records(rows), public.dataset, LOSS), public)
@@ -236,9 +244,9 @@ def test_the_code_selects_the_largest_released_counts(
     k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     public = plan(ADD_REMOVE)
-    for noise in product(range(public.threshold - 2, public.threshold + 1), repeat=MOST):
-        added = np.array(noise)
-        monkeypatch.setattr(open_groups, "discrete_laplace", lambda n, *_, z=added: n + z)
+    for drawn in product(range(public.threshold - 2, public.threshold + 1), repeat=MOST):
+        added = np.array(drawn)
+        monkeypatch.setattr(noise, "discrete_laplace", lambda n, *_, z=added: n + z)
         for rows in (("a", "b", "c"), ("b", "b", "c"), ("c", "c", "c"), ("b",)):
             released = release_groups(context(records(rows), public.dataset, LOSS), public)
             pairs = list(zip(released.labels[0], released.counts.tolist(), strict=True))
@@ -250,9 +258,10 @@ def test_the_code_selects_the_largest_released_counts(
 
 
 def test_a_combination_exists_only_if_it_is_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_groups, "discrete_laplace", lambda counts, *_: counts + 50)
+    monkeypatch.setattr(noise, "discrete_laplace", lambda counts, *_: counts + 50)
     where = {"attribute": "V", "in": ["c", "a", "none"]}
-    public = OpenPlan((Levels("C"), Levels("V")), where, dataset(ADD_REMOVE), LOSS)
+    request = TableRequest((Levels("C"), Levels("V")), (CountOf(),), (None,), where)
+    public = OpenPlan.of(request, dataset(ADD_REMOVE), LOSS)
     released = release_groups(context(records(("c", "a", "b")), public.dataset, LOSS), public)
     assert released.labels == (("0", "1"), ("a", "c"))
     assert released.counts.tolist() == [51, 51]

@@ -94,7 +94,9 @@ def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]
             **bounds,
         )
         yield f"table, {relation}", Dataset("table", relation, domain), tables
-    domain = TableDomain((OpenAttribute("V"), CategoricalAttribute("C", ("0", "1"))), max_rows=9)
+    number = NumericAttribute("number", 0.0, 4.0, (0.0, 4.0))
+    attributes = (OpenAttribute("V"), CategoricalAttribute("C", ("0", "1")), number)
+    domain = TableDomain(attributes, max_rows=9)
     open_tables = {name: open_table_of(TABLES[name]) for name in names}
     yield OPEN, Dataset(OPEN, NeighbouringRelation.ADD_REMOVE, domain), open_tables
     values = PrefixDomain((1.0, 1.0, 2.0, 3.0, 5.0, 8.0))
@@ -131,9 +133,11 @@ def open_table_of(rows: list[tuple[int, int, int]]) -> TableRecords:
     codes = {
         "V": np.array([values.index(text) for text in texts], np.int32),
         "C": np.array([c for _, c, _ in rows], np.uint8),
+        "number": np.zeros(len(rows), np.uint8),
     }
     ends = np.cumsum([len(text) for text in values])
-    return TableRecords(codes, {}, open_values={"V": OpenValues(content, ends)})
+    numbers = np.array([number for _, _, number in rows], np.float64)
+    return TableRecords(codes, {"number": numbers}, open_values={"V": OpenValues(content, ends)})
 
 
 def adaptive_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
@@ -159,6 +163,8 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
         where = {"attribute": "V", "in": ["0", "2xxx", "none"]}
         yield {**least, "by": ["V"]}
         yield {**least, "by": ["C", "V"], "where": where}
+        of_number = [{"name": name, "attribute": "number"} for name in ("sum", "variance")]
+        yield {**least, "by": ["V"], "aggregates": of_number}
         top = {"kind": "top_k", "k": 2, "candidates": {"values_of": "V"}}
         yield {**top, "utilities": [{"name": "count"}], "delta": least["delta"]}
         yield {"kind": "statistic", "statistic": "count", "where": where}

@@ -6,6 +6,7 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.contract.datasets import AttributeFacts, Facts
@@ -77,6 +78,34 @@ def test_groups_come_back_above_the_threshold_in_public_order(visits: Service) -
     assert list(both.items()) == list(expected.items())
 
 
+def test_groups_have_sums_means_and_variances(visits: Service) -> None:
+    ages: dict[str, list[int]] = {}
+    for i, code in enumerate(CODES):
+        if i % 3 == 0:
+            ages.setdefault(code, []).append(i % 90)
+    of_age = [{"name": name, "attribute": "age"} for name in ("sum", "mean", "variance")]
+    where = {"attribute": "sex", "in": ["m"]}
+    query = {"kind": "table", "by": ["code"], "delta": DELTA, "where": where}
+    reply = ask(visits, aggregates=of_age, **query).json()
+    answer = reply["answer"]
+    codes = answer["by"]["code"]
+    assert codes == ["A10", "E11", "É1"]
+    for name, exact in (("sum", np.sum), ("mean", np.mean), ("variance", np.var)):
+        cells = answer["cells"][f"{name}(age)"]
+        for code, value, low, high in zip(codes, *cells.values(), strict=True):
+            assert value == pytest.approx(exact(ages[code]), rel=1e-3, abs=1e-2)
+            assert low <= exact(ages[code]) <= high
+    assert [step["delta"] for step in reply["steps"]].count(DELTA) == 1
+    assert sum(Decimal(step["epsilon"]) for step in reply["steps"]) == 1_000_000
+    assert {row["by"] for row in answer["noise"]} == {None}
+    table = Table.read(reply, {})
+    assert table.to_pandas()["sum(age)"]["value"].tolist() == answer["cells"]["sum(age)"]["value"]
+    clamped = ask(visits, aggregates=of_age[:1], non_negative=True, **query).json()["answer"]
+    assert "raw" in clamped["cells"]["sum(age)"]
+    # A request without a count measures one, because the threshold needs it, and shows it.
+    assert clamped["cells"]["count"]["value"] == [len(ages[code]) for code in codes]
+
+
 def test_a_quote_says_the_threshold_and_small_groups_stay_away(visits: Service) -> None:
     quote = ask(visits, "1", "quotes", kind="table", by=["code"], delta=DELTA).json()
     assert quote["accuracy"]["threshold"] == 15
@@ -111,8 +140,9 @@ REFUSED: list[dict[str, Any]] = [
         "kind": "table",
         "by": ["code"],
         "delta": DELTA,
-        "aggregates": [{"name": "mean", "attribute": "age"}],
+        "aggregates": [{"name": "quantiles", "attribute": "age"}],
     },
+    {"kind": "table", "by": ["code"], "delta": DELTA, "aggregates": [{"name": "persons"}]},
     {"kind": "table", "by": ["code"], "delta": DELTA, "totals": {"measured": [[]], "share": "0.5"}},
     {"kind": "table", "by": [{"attribute": "code", "groups": {"x": ["A10"]}}], "delta": DELTA},
     {"kind": "table", "where": {"attribute": "code", "from": 3}},
