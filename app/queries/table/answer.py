@@ -25,6 +25,7 @@ def answer_of(plan: TablePlan, columns: TableColumns) -> dict[str, Any]:
             "by": None if one.margin is None else list(one.margin),
             "law": one.noise.law,
             "scale": one.noise.scale * float(one.grid.step),
+            "step": one.noise.unit * float(one.grid.step),
         }
         for one in plan.measurements
     ]
