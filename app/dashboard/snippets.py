@@ -28,7 +28,8 @@ def python(base: str, request: Mapping[str, Any], key: str) -> str:
     kind = query.pop("kind")
     first = [query.pop(name) for name in QUERY_KINDS[kind].arguments if name in query]
     arguments = [repr(request["dataset"]), *map(_literal, first)]
-    arguments += [f"epsilon={request['epsilon']!r}", f"key={key!r}"]
+    amount = "epsilon" if "epsilon" in request else "rho"
+    arguments += [f"{amount}={request[amount]!r}", f"key={key!r}"]
     arguments += [f"{name}={_literal(value)}" for name, value in query.items()]
     call = f"purse.{kind}(\n    " + ",\n    ".join(arguments) + ",\n)"
     return (

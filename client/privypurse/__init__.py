@@ -19,6 +19,7 @@ from privypurse.administration import IssuedKey
 from privypurse.amounts import Amount
 from privypurse.answers import Answer, Interval, Selection, TopK, Value
 from privypurse.asynchronous import AsyncPrivyPurse
+from privypurse.averages import Average, average
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
@@ -67,6 +68,7 @@ __all__ = [
     "Amount",
     "Answer",
     "AsyncPrivyPurse",
+    "Average",
     "Balance",
     "BelowSpent",
     "BudgetExhausted",
@@ -122,6 +124,7 @@ __all__ = [
     "Value",
     "Verification",
     "__version__",
+    "average",
     "clustering",
     "distance",
     "selection",

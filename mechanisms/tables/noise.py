@@ -43,6 +43,10 @@ class Noise(Protocol):
         """The scale of the law in steps."""
 
     @property
+    def unit(self) -> int:
+        """Noise is a whole multiple of so many steps."""
+
+    @property
     def variance(self) -> float:
         """The variance of one noise, in squares of steps."""
 
@@ -79,6 +83,7 @@ class LaplaceNoise:
 
     rate: Rate
     law = "discrete_laplace"
+    unit = 1
 
     @property
     def scale(self) -> float:
@@ -158,6 +163,10 @@ class GaussianNoise:
     @property
     def scale(self) -> float:
         return sqrt(float(self.deviation.square)) * 2.0**self.shift
+
+    @property
+    def unit(self) -> int:
+        return 1 << self.shift
 
     @property
     def variance(self) -> float:

@@ -12,7 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from accounting.account import remaining
-from accounting.privacy_loss import PrivacyLoss, parse_units
+from accounting.privacy_loss import PrivacyLoss, format_units, parse_units
+from app.contract.errors import InvalidRequest
 from app.contract.queries import QuoteOut
 from app.dashboard import snippets
 from app.dashboard.alerts import Alert, alert_of
@@ -89,6 +90,41 @@ async def submit(visit: CurrentVisit, form: SentForm) -> Response:
     return to(f"/ui/queries/{reply.query_id}")
 
 
+@pages.get("/ui/ask/again", dependencies=[allow("analyst")])
+async def again(visit: CurrentVisit, query: Text, rho: Text = "") -> Response:
+    """The quote for what is missing of an own answer with Gaussian noise; free.
+
+    ``rho``: the ρ of this answer and the next one together; twice that of this answer by default.
+    """
+    view = await visit.run(queries.look_up, query)
+    if view.stored is None or view.query.charge["epsilon"] is not None:
+        raise NotFound
+    paid = parse_units(view.query.charge["rho"] or "0", 15)
+    facts: dict[str, Any] = {"rho": rho or format_units(2 * paid, 15), "alert": None}
+    try:
+        body = {"dataset": view.query.dataset, "query": view.query.query}
+        in_all = read(QUOTE, {**body, "rho": facts["rho"]})
+        if in_all.loss.rho_femto <= paid:
+            text = "more than the rho of the answer so far is needed"
+            raise InvalidRequest.at("query", "rho", type="amount_range", msg=text)
+        rest = {**body, "rho": format_units(in_all.loss.rho_femto - paid, 15)}
+        whole = await visit.run(quotes.quote, in_all)
+        price = await visit.run(quotes.quote, read(QUOTE, rest))
+        price = price.model_copy(update={"accuracy": whole.accuracy})
+        facts["quoted"] = await run_in_threadpool(_quoted, visit, rest, price)
+    except NotFound:
+        raise
+    except Exception as error:
+        facts["alert"] = alert_of(error)
+    facts |= {
+        "id": view.query.id,
+        "question": view.query.question,
+        "paid": format_units(paid, 15),
+        "account": await run_in_threadpool(visit.run, budgets.own_account, view.query.dataset),
+    }
+    return await run_in_threadpool(visit.render, "again.html", **facts)
+
+
 def _page(
     visit: Visit, form: Form, quoted: Quoted | None = None, alert: Alert | None = None
 ) -> Response:
@@ -102,6 +138,7 @@ def _page(
         quoted=quoted,
         alert=alert,
         epsilon=form.get("epsilon") or ("" if form.get("target.value") else FIRST_EPSILON),
+        rho=form.get("rho"),
         target=form.get("target"),
         target_value=form.get("target.value"),
     )
@@ -114,9 +151,11 @@ def _builder(visit: Visit, form: Form) -> Builder:
 
 
 def _body(builder: Builder, form: Form) -> dict[str, Any]:
-    """The body of a quote: it contains the target accuracy if that is filled in, otherwise ε."""
+    """The body of a quote: with ρ or the target accuracy if that is filled in, otherwise with ε."""
     body: dict[str, Any] = {"dataset": builder.facts.name}
-    if target := form.get("target.value"):
+    if rho := form.get("rho"):
+        body["rho"] = rho
+    elif target := form.get("target.value"):
         body["target"] = {form.get("target"): number(target, "target")}
     else:
         body["epsilon"] = form.get("epsilon") or FIRST_EPSILON
@@ -128,15 +167,16 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
     # The request holds only the fields that the form has filled. The service adds the defaults
     # itself.
     epsilon = price.charge.epsilon
-    assert epsilon is not None, "the form has no field for rho"
-    whole = {"dataset": body["dataset"], "epsilon": epsilon, "query": body["query"]}
+    amount = {"rho": price.charge.rho} if epsilon is None else {"epsilon": epsilon}
+    whole = {"dataset": body["dataset"], **amount, "query": body["query"]}
     base, key = str(visit.request.base_url).rstrip("/"), token_urlsafe(12)
     text = json.dumps(whole, ensure_ascii=False)
     # The button and the two example programs send the same idempotency key. Using all three
     # therefore charges the account only once.
     sent = _sent(key, text)
-    charged = PrivacyLoss.parse(epsilon, price.charge.delta)
-    charged = replace(charged, rho_femto=parse_units(price.charge.rho, 15))
+    charged = PrivacyLoss.parse(epsilon or "0", price.charge.delta)
+    rho = parse_units(price.charge.rho, 15)
+    charged = replace(charged, rho_femto=rho, unpriced=int(epsilon is None))
     rest = remaining(account.remaining.amounts, charged.amounts)
     return Quoted(
         quote=price,

@@ -32,6 +32,7 @@ def noise_of(plan: TablePlan) -> list[dict[str, Any]]:
             "by": None if one.margin is None else list(one.margin),
             "law": one.noise.law,
             "scale": one.noise.scale * float(one.grid.step),
+            "step": one.noise.unit * float(one.grid.step),
         }
         for one in plan.measurements
     ]

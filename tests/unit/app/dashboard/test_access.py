@@ -30,6 +30,7 @@ CONTRACT = {
     "GET /ui/budgets/{dataset}": "analyst",
     "GET /ui/ask": "analyst",
     "POST /ui/ask": "analyst",
+    "GET /ui/ask/again": "analyst",
     "POST /ui/ask/quote": "analyst",
     "GET /ui/datasets": "owner analyst auditor",
     "GET /ui/datasets/{name}": "owner analyst auditor",
@@ -75,6 +76,7 @@ BEHIND = {
     "/ui/refusals.csv",
     "/ui/queries/running",
     "/ui/register",
+    "/ui/ask/again",
 }
 
 
