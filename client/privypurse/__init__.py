@@ -25,6 +25,7 @@ from privypurse.distances import Distance, Distances
 from privypurse.frames import Listing, Stream
 from privypurse.history import PastQuery
 from privypurse.kinds import Query, clustering, distance, selection, statistic, table, top_k, tree
+from privypurse.naive_bayes import NaiveBayes
 from privypurse.problems import (
     AlreadyExists,
     BelowSpent,
@@ -87,6 +88,7 @@ __all__ = [
     "KeyReused",
     "LedgerFrozen",
     "Listing",
+    "NaiveBayes",
     "NoAnswer",
     "NoRecords",
     "NotFound",

@@ -1,4 +1,4 @@
-"""The base class of tree queries, with the fields that both algorithms share."""
+"""The base classes of tree queries, with the fields that several algorithms share."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mechanisms.trees.task import Task
 
 
 class TreeQuery(Query):
-    """A query for decision trees.
+    """A query for decision trees, or for another model that predicts a class.
 
-    A tree may split on ``attributes``, by default on all attributes except the class attribute.
-    A tree predicts ``class_attribute``, by default the one registered with the dataset.
+    A model may read ``attributes``, by default all attributes except the class attribute.
+    It predicts ``class_attribute``, by default the one registered with the dataset.
     """
 
     name: ClassVar[str] = "tree"
@@ -27,7 +27,6 @@ class TreeQuery(Query):
     kind: Literal["tree"]
     attributes: tuple[Text, ...] | None = Field(default=None, min_length=1, max_length=1000)
     class_attribute: Text | None = None
-    selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
     def _task(self, dataset: Dataset) -> Task:
         return Task.of(dataset, self.attributes, self._class(dataset))
@@ -37,6 +36,12 @@ class TreeQuery(Query):
 
     def _inputs(self) -> str:
         return "all other attributes" if self.attributes is None else listing(self.attributes)
+
+
+class SelectingQuery(TreeQuery):
+    """The base class of the algorithms that select splits or trees privately."""
+
+    selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
     def _selector(self) -> Selector:
         return SELECTORS[self.selector]

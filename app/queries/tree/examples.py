@@ -26,6 +26,11 @@ EVOLVED: dict[str, Any] = {
         "weights": {"true_positive_rate": 3, "true_negative_rate": 2},
     },
 }
+BAYES: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "0.05",
+    "query": {"kind": "tree", "algorithm": "naive_bayes"},
+}
 
 
 def _small(dataset: Dataset) -> Iterator[dict[str, Any]]:
@@ -46,6 +51,7 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
             "criterion": criterion,
             "sensitivity": sensitivity.value,
         }
+    yield {"kind": "tree", "algorithm": "naive_bayes"}
     for objective, sensitivity in product(("weighted_sum", "pareto"), SENSITIVITIES):
         yield {
             "kind": "tree",
@@ -87,6 +93,7 @@ EXAMPLES = Examples(
     queries={
         "tree": Example("A decision tree with noisy class counts", GROWN),
         "tree search": Example("A tree for one class, by its rates", EVOLVED),
+        "naive Bayes": Example("Noisy counts that predict a class", BAYES),
     },
     typical=(
         TypicalQuestion(

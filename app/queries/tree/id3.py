@@ -16,7 +16,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import leaf_counts
-from app.queries.tree.common import TreeQuery
+from app.queries.tree.common import SelectingQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
@@ -35,7 +35,7 @@ COUNT_TARGET = "leaf_count_error"
 CHANCES = (0.5, 0.9, 0.99)
 
 
-class Id3Tree(TreeQuery):
+class Id3Tree(SelectingQuery):
     """Grows one decision tree whose leaves carry noisy class counts."""
 
     title: ClassVar[str] = "Private ID3"

@@ -148,6 +148,7 @@ def test_bodies_are_valid() -> None:
               objective="weighted_sum"),
         tree(max_depth=3, criterion="max"),
         tree("evolutionary", positive_class="yes", weights={"true_positive_rate": 2}),
+        tree("naive_bayes", attributes=["town"]),
         distance("town", context="baseline", selection_rule="max_relevance", embedding=True),
         distance(),
         clustering(3, distance={"context_size": 2}, initial_centres=[{"a": "b"}] * 3),

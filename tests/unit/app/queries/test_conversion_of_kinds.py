@@ -66,6 +66,10 @@ ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
         {"kind": "tree", "algorithm": "evolutionary", "positive_class": "a", **TREE},
         "app.queries.tree.evolutionary:search",
     ),
+    "tree, naive_bayes": (
+        {"kind": "tree", "algorithm": "naive_bayes", **TREE},
+        "app.queries.tree.naive_bayes:learn",
+    ),
     "distance": ({"kind": "distance"}, "app.queries.distance.body:learn"),
     "clustering": ({"kind": "clustering", "clusters": 2}, "app.queries.clustering.body:cluster"),
     "table": ({"kind": "table", "by": ["sky"]}, "app.queries.table.body:TablePlan"),

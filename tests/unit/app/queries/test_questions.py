@@ -103,6 +103,12 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     ),
     (
         ADULT,
+        {"kind": "tree", "algorithm": "naive_bayes", "attributes": ["sex", "age"]},
+        "How many records of adult version 3 are in each class of income, and how many of them "
+        "have each value of sex and age?",
+    ),
+    (
+        ADULT,
         {"kind": "distance", "target": "occupation"},
         "How far apart are the values of occupation in adult version 3?",
     ),
