@@ -79,6 +79,6 @@ class TreeCall(Call):
         **options: Unpack[Options],
     ) -> Trees | NaiveBayes:
         """Pay for a query of kind ``tree`` and return its decision trees or its naive Bayes."""
-        query: Query[Any] = tree(algorithm, **options)  # type: ignore[call-overload]
+        query: Query[Any] = tree(algorithm, **options)
         answer: Trees | NaiveBayes = self.ask(dataset, query, epsilon=epsilon, key=key)
         return answer
