@@ -12,7 +12,7 @@ from mechanisms.model.domains import NeighbouringRelation
 def _mechanism(query: Stored, relation: NeighbouringRelation) -> str:
     """Returns the algorithm with the selector and the sensitivity, where it has them."""
     del relation
-    names = ("algorithm", "selector", "sensitivity")
+    names = ("algorithm", "splits", "selector", "sensitivity")
     return ": ".join(str(query[name]) for name in names if name in query)
 
 

@@ -8,12 +8,14 @@ from app.queries.parts.query import CatalogueEntry
 from app.queries.parts.sentences import listing
 from app.queries.tree.common import TreeQuery
 from app.queries.tree.evolutionary import EvolutionaryTree
+from app.queries.tree.forest import Forest
 from app.queries.tree.id3 import Id3Tree
 from app.queries.tree.naive_bayes import NaiveBayes
 
 ALGORITHMS: dict[str, type[TreeQuery]] = {
     "id3": Id3Tree,
     "evolutionary": EvolutionaryTree,
+    "forest": Forest,
     "naive_bayes": NaiveBayes,
 }
 
@@ -28,6 +30,7 @@ def _which(body: Any) -> Any:
 AnyTree = Annotated[
     Annotated[Id3Tree, Tag("id3")]
     | Annotated[EvolutionaryTree, Tag("evolutionary")]
+    | Annotated[Forest, Tag("forest")]
     | Annotated[NaiveBayes, Tag("naive_bayes")],
     Discriminator(
         _which,
@@ -45,7 +48,8 @@ class Tree(CatalogueEntry):
     description: ClassVar[str] = (
         "A model that predicts a class attribute: a decision tree, grown level by level with noisy "
         "counts and privately selected splits (id3) or selected out of evolving populations by "
-        "private rates (evolutionary), or noisy counts of each value by class (naive_bayes)."
+        "private rates (evolutionary), several trees that vote (forest), or noisy counts of each "
+        "value by class (naive_bayes)."
     )
 
     @classmethod

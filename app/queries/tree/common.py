@@ -13,6 +13,10 @@ from mechanisms.model.domains import Dataset
 from mechanisms.selection import SELECTORS, Selector
 from mechanisms.trees.task import Task
 
+#: The name of an accuracy that a quote predicts or takes as a target: the error of a noisy class
+#: count in a leaf at the full depth.
+COUNT_TARGET = "leaf_count_error"
+
 
 class TreeQuery(Query):
     """A query for decision trees, or for another model that predicts a class.

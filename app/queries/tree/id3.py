@@ -16,7 +16,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import leaf_counts
-from app.queries.tree.common import SelectingQuery
+from app.queries.tree.common import COUNT_TARGET, SelectingQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
@@ -27,9 +27,6 @@ from mechanisms.trees.id3 import Budget, Id3, grow
 from mechanisms.trees.id3.budget import count_error, most_nodes, share_for_count_error
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count
 
-#: The name of an accuracy that a quote predicts or takes as a target: the error of a noisy class
-#: count in a leaf at the full depth.
-COUNT_TARGET = "leaf_count_error"
 #: A quote gives, for each of these probabilities, the lead in score with which the best split is
 #: chosen.
 CHANCES = (0.5, 0.9, 0.99)

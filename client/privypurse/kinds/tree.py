@@ -10,15 +10,16 @@ from privypurse.kinds.query import Call, Query, Selector, Sensitivity
 from privypurse.naive_bayes import NaiveBayes
 from privypurse.trees import Trees
 
-Algorithm = Literal["id3", "evolutionary", "naive_bayes"]
+Algorithm = Literal["id3", "evolutionary", "forest", "naive_bayes"]
 #: The algorithms whose answers are trees.
-Growing = Literal["id3", "evolutionary"]
+Growing = Literal["id3", "evolutionary", "forest"]
 
 
 class Options(TypedDict, total=False):
-    """``criterion`` and ``prune`` are for id3; all options below them for evolutionary search.
+    """``criterion`` and ``prune`` are for id3; the options below them for evolutionary search.
 
-    ``naive_bayes`` takes ``attributes`` and ``class_attribute`` alone.
+    ``trees`` and ``splits`` are for a forest. ``naive_bayes`` takes ``attributes`` and
+    ``class_attribute`` alone.
     """
 
     attributes: Sequence[str]
@@ -36,6 +37,8 @@ class Options(TypedDict, total=False):
     selected: int
     initial_depth: int
     outputs: int
+    trees: int
+    splits: Literal["random", "private"]
 
 
 @overload

@@ -7,10 +7,13 @@ records, two attributes of two and three levels, two classes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import groupby
+from itertools import groupby, product
+from math import exp, prod
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +23,15 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from accounting.rho import FEMTO, LaplaceNoise
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.trees.class_counts import ClassCounts, Group
+from mechanisms.trees.forest import RandomSplits, random_forest
+from mechanisms.trees.id3.law import label_probabilities
 from mechanisms.trees.naive_bayes import class_counts
 from mechanisms.trees.task import Task
-from tests.evidence.certification.table_universes import Universe, table_universe
+from tests.evidence.certification.table_universes import Member, Universe, table_universe
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
+from tests.support.contexts import context
+from tests.support.randomness import SeededRandomness
+from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 
 BOTH = pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 LOSS = PrivacyLoss(NANO)
@@ -120,3 +128,66 @@ def test_shares_add_up_to_the_charge(relation: NeighbouringRelation) -> None:
     shares = [step.loss.epsilon_nano for step in plan.steps()]
     assert sum(shares) == loss.epsilon_nano
     assert [len([*same]) for _, same in groupby(shares)] == [2, 1], "the last has the remainder"
+
+
+Outcome = tuple[tuple[object, ...], ...]
+#: e^−ε of the share of one tree, and the number of trees.
+SHARE, TREES = Fraction(1, 3), 2
+#: The forests that are drawn to compare their frequencies with the law.
+RUNS = 2000
+
+
+def forest_law(member: Member, rate: Fraction) -> dict[Outcome, Fraction]:
+    """The law of two trees of one random split each: the attributes, and the labels of leaves."""
+    of_tree: dict[tuple[object, ...], Fraction] = {}
+    for name in ("A", "B"):
+        table = counts(member.cube(), (name,)).tolist()
+        levels = [label_probabilities(cell, rate) for cell in table]
+        for labels in product((0, 1), repeat=len(levels)):
+            chances = (level[label] for level, label in zip(levels, labels, strict=True))
+            of_tree[name, *labels] = Fraction(1, 2) * prod(chances)
+    return {
+        (one, other): of_tree[one] * of_tree[other] for one, other in product(of_tree, repeat=2)
+    }
+
+
+@pytest.mark.parametrize("rows", [2, pytest.param(4, marks=pytest.mark.slow)])
+@BOTH
+def test_the_law_of_a_whole_forest_is_private(relation: NeighbouringRelation, rows: int) -> None:
+    own = universe(relation, rows)
+    # Under replace, two cells of a tree move, so the rate of a count is half of the share.
+    base = SHARE if relation is ADD_REMOVE else SHARE**2
+    law = cache(lambda place: forest_law(own.members[place], SHARE))
+    seen = Fraction(1)
+    for x, y in own.pairs.tolist():
+        for outcome, chance in law(x).items():
+            ratio = law(y)[outcome] / chance
+            assert base**TREES <= ratio <= 1 / base**TREES
+            seen = max(seen, ratio)
+    assert sum(law(0).values()) == 1
+    assert seen > 1 / SHARE, "labels alone show more than the share of one tree"
+
+
+def test_forests_follow_the_law() -> None:
+    own = universe(ADD_REMOVE, 3)
+    member, records = own.members[-9], own.records[-9]
+    share = 29 * NANO // 10  # the least at which three records may be split by three levels
+    forest = RandomSplits(Task.of(own.dataset, None, "C"), TREES, 1)
+    loss = PrivacyLoss(TREES * share)
+    plan = forest.counts([("A",), ("B",)], own.dataset, loss)
+    law = forest_law(member, Fraction(exp(-rates(plan)[0])))
+    seeded = context(records, own.dataset, loss, SeededRandomness(3))
+    drawn: Counter[Outcome] = Counter(
+        tuple(_outcome(tree) for tree in random_forest(seeded, forest)) for _ in range(RUNS)
+    )
+    assert drawn.keys() <= law.keys()
+    rare = [one for one in law if law[one] * RUNS < 10]
+    common = [one for one in law if law[one] * RUNS >= 10]
+    observed = [*(drawn[one] for one in common), sum(drawn[one] for one in rare)]
+    expected = [*(float(law[one]) for one in common), float(sum(law[one] for one in rare))]
+    assert len(common) > 5
+    assert p_value(np.array(observed), expected) > FALSE_ALARM
+
+
+def _outcome(tree: dict[str, Any]) -> tuple[object, ...]:
+    return tree["attribute"], *(int(leaf["label"]) for leaf in tree["branches"].values())

@@ -146,6 +146,16 @@ def test_probabilities_come_from_counts() -> None:
         Tree(FOUND, PEOPLE).predict_proba({"age": 60})
 
 
+def test_a_forest_predicts_by_the_mean_of_its_trees() -> None:
+    sure = {"label": "no", "counts": {"yes": {"value": 0}, "no": {"value": 4}}}
+    one_sided = [{"label": "yes", "counts": {"yes": {"value": 3}, "no": {"value": 2}}}] * 2
+    forest = Trees.read(answered({"trees": [sure, *one_sided]}), PEOPLE)
+    # Two of three trees say yes, but with less certainty than the third says no.
+    assert forest.predict({}) == "no"
+    assert forest.predict_proba([{}]) == [{"yes": pytest.approx(0.4), "no": pytest.approx(0.6)}]
+    assert Trees.read(answered({"trees": [FOUND]}), PEOPLE).predict([{"age": 60}]) == ["yes"]
+
+
 def bayes(name: str = "yes", suppressed: bool = False) -> dict[str, Any]:
     """A model of two classes and two attributes; 4 of 5 with ``yes`` are f, half of the others."""
 
