@@ -6,16 +6,27 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.candidates import Text, class_of
 from app.queries.parts.query import Query
 from app.queries.parts.sentences import listing
 from mechanisms.model.domains import Dataset
 from mechanisms.selection import SELECTORS, Selector
+from mechanisms.trees.expectation import expected_best
 from mechanisms.trees.task import Task
 
 #: The name of an accuracy that a quote predicts or takes as a target: the error of a noisy class
 #: count in a leaf at the full depth.
 COUNT_TARGET = "leaf_count_error"
+
+
+#: The depth of id3 that a quote compares a model without depth with: the default of id3.
+DEPTH = 5
+#: The sentence of a quote about the expectation.
+EXPECTED = (
+    " By public facts alone, `expected_best` of id3, forest and naive_bayes is likely to predict "
+    "best at this loss and depth."
+)
 
 
 class TreeQuery(Query):
@@ -37,6 +48,13 @@ class TreeQuery(Query):
 
     def _class(self, dataset: Dataset) -> str:
         return class_of(dataset, self.class_attribute)
+
+    def _expectation(self, dataset: Dataset, loss: PrivacyLoss, max_depth: int) -> dict[str, str]:
+        """Returns the learner that public facts expect the best at this loss, for a quote.
+
+        ``loss`` is that of a change of one record of ``dataset``, under its relation.
+        """
+        return {"expected_best": expected_best(self._task(dataset), dataset, loss, max_depth)}
 
     def _inputs(self) -> str:
         return "all other attributes" if self.attributes is None else listing(self.attributes)

@@ -22,12 +22,13 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import counted, version_of
 from app.queries.parts.suppression import leaf_counts
-from app.queries.tree.common import COUNT_TARGET, SelectingQuery
+from app.queries.tree.common import COUNT_TARGET, DEPTH, EXPECTED, SelectingQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES
 from mechanisms.model.work import Work
+from mechanisms.trees.expectation import TREES
 from mechanisms.trees.forest import PrivateSplits, RandomSplits, grown_forest, random_forest
 from mechanisms.trees.id3 import Id3
 from mechanisms.trees.id3.budget import count_error, most_nodes
@@ -52,14 +53,14 @@ class Forest(SelectingQuery):
     targets: ClassVar[tuple[str, ...]] = (COUNT_TARGET,)
 
     algorithm: Literal["forest"]
-    trees: int = Field(default=8, ge=1, le=64)
+    trees: int = Field(default=TREES, ge=1, le=64)
     splits: Literal["random", "private"] = Field(
         default="random",
         description=(
             "`random` spends all of ε on the counts of leaves; `private` selects splits as id3 does"
         ),
     )
-    max_depth: int = Field(default=5, ge=0, le=MAX_DEPTH)
+    max_depth: int = Field(default=DEPTH, ge=0, le=MAX_DEPTH)
 
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         native = self._native(dataset, loss)
@@ -147,8 +148,9 @@ class Forest(SelectingQuery):
         return {
             "confidence": CONFIDENCE,
             COUNT_TARGET: self._error(native),
+            **self._expectation(native.dataset, native.loss, self.max_depth),
             "explanation": (
                 f"With this probability a class count of a leaf is off by at most `{COUNT_TARGET}`."
-                " Every tree reads all records, so fewer trees mean less noise in each."
+                " Every tree reads all records, so fewer trees mean less noise in each." + EXPECTED
             ),
         }

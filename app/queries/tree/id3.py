@@ -16,7 +16,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import leaf_counts
-from app.queries.tree.common import COUNT_TARGET, SelectingQuery
+from app.queries.tree.common import COUNT_TARGET, DEPTH, EXPECTED, SelectingQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
@@ -48,7 +48,7 @@ class Id3Tree(SelectingQuery):
     algorithm: Literal["id3"] = "id3"
     criterion: Literal["information_gain", "gini", "max"] = "gini"
     sensitivity: Sensitivity = Sensitivity.GLOBAL
-    max_depth: int = Field(default=5, ge=0, le=MAX_DEPTH)
+    max_depth: int = Field(default=DEPTH, ge=0, le=MAX_DEPTH)
     prune: bool = True
 
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
@@ -58,6 +58,8 @@ class Id3Tree(SelectingQuery):
         task = id3.task
         own = budget.steps(self._selector(), task.levels, len(task.labels))
         accuracy = self._accuracy(id3, budget, splitting.one_way)
+        accuracy |= self._expectation(native.dataset, native.loss, self.max_depth)
+        accuracy["explanation"] += EXPECTED
         if self.sensitivity is Sensitivity.GLOBAL and SCORE_TARGET in accuracy:
             unit = splitting.grid.cap / 2**splitting.grid.bits
             accuracy["utility_below_best"] = significant(accuracy[SCORE_TARGET] * unit)

@@ -13,7 +13,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import suppressed
-from app.queries.tree.common import TreeQuery
+from app.queries.tree.common import DEPTH, EXPECTED, TreeQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.number import Number, whole_numbers
 from mechanisms.model.release import Release
@@ -48,7 +48,7 @@ class NaiveBayes(TreeQuery):
         share, conversion = mechanism_loss(dataset, loss)
         plan = self._plan(dataset, share)
         steps = for_group(plan.steps(), dataset.records_per_person)
-        return Price((*steps, *conversion), lambda: _accuracy(plan))
+        return Price((*steps, *conversion), lambda: self._accuracy(plan))
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error = only(target, COUNT_TARGET)
@@ -86,6 +86,17 @@ class NaiveBayes(TreeQuery):
             f"{self._class(dataset)}, and how many of them have each value of {self._inputs()}?"
         )
 
+    def _accuracy(self, plan: ClassCounts) -> dict[str, Any]:
+        return {
+            "confidence": CONFIDENCE,
+            COUNT_TARGET: _error(plan),
+            **self._expectation(plan.dataset, plan.loss, DEPTH),
+            "explanation": (
+                f"With this probability a count of the model is off by at most `{COUNT_TARGET}`. "
+                "The fewer attributes there are, the less noise each count has." + EXPECTED
+            ),
+        }
+
     def _plan(self, dataset: Dataset, share: PrivacyLoss) -> ClassCounts:
         return class_counts(self._task(dataset), dataset, share)
 
@@ -93,17 +104,6 @@ class NaiveBayes(TreeQuery):
 def _error(plan: ClassCounts) -> int:
     """The largest error of all counts: shares may differ by the remainder of the loss."""
     return max(plan.half_width(place) for place in range(len(plan.groups)))
-
-
-def _accuracy(plan: ClassCounts) -> dict[str, Any]:
-    return {
-        "confidence": CONFIDENCE,
-        COUNT_TARGET: _error(plan),
-        "explanation": (
-            f"With this probability a count of the model is off by at most `{COUNT_TARGET}`. The "
-            "fewer attributes there are, the less noise each count has."
-        ),
-    }
 
 
 def _as_json(model: Model, task: Task) -> dict[str, Any]:
