@@ -111,8 +111,8 @@ class Forest(SelectingQuery):
             trees = random_forest(within, self._random(context.dataset))
         else:
             trees = grown_forest(within, self._private(context.dataset))
-        shown = [leaf_counts(tree, context.dataset) for tree in trees]
-        return Release({"trees": shown, "confidence": CONFIDENCE})
+        visible = [leaf_counts(tree, context.dataset) for tree in trees]
+        return Release({"trees": visible, "confidence": CONFIDENCE})
 
     def question(self, dataset: Dataset, version: int) -> str:
         which = counted(self.trees, "decision tree")

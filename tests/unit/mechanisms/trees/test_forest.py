@@ -39,8 +39,8 @@ def leaves(tree: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [leaf for below in tree["branches"].values() for leaf in leaves(below)]
 
 
-def asked(tree: Mapping[str, Any]) -> set[str]:
-    below = [asked(one) for one in tree.get("branches", {}).values()]
+def attributes_of(tree: Mapping[str, Any]) -> set[str]:
+    below = [attributes_of(one) for one in tree.get("branches", {}).values()]
     return {tree["attribute"]}.union(*below) if below else set()
 
 
@@ -51,8 +51,8 @@ def test_every_tree_counts_every_record_once() -> None:
     for tree in trees:
         counted = [count["value"] for leaf in leaves(tree) for count in leaf["counts"].values()]
         assert sum(counted) == 400
-        assert len(asked(tree)) == 2
-    assert len({frozenset(asked(tree)) for tree in trees}) > 1
+        assert len(attributes_of(tree)) == 2
+    assert len({frozenset(attributes_of(tree)) for tree in trees}) > 1
 
 
 def test_a_small_loss_grows_small_trees_by_public_facts() -> None:
