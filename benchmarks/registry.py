@@ -17,6 +17,7 @@ OWN = (
     ),
     *(
         "trees.accuracy",
+        "trees.learners",
         "trees.speed",
         "distances.speed",
         "distances.starts",

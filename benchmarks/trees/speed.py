@@ -37,8 +37,8 @@ from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import Term, WeightedSum
 from mechanisms.selection import SELECTORS
 from mechanisms.selection.dampening import scores
+from mechanisms.trees.dice import Dice
 from mechanisms.trees.evolutionary import Search, search
-from mechanisms.trees.evolutionary.dice import Dice
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions

@@ -31,7 +31,7 @@ from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.task import Task
 
 #: Public bounds on the rows, chosen round.
-MAX_ROWS = {"adult": 50_000, "nltcs": 25_000, "acs": 50_000, "mushroom": 10_000}
+MAX_ROWS = {"adult": 50_000, "nltcs": 25_000, "acs": 50_000, "mushroom": 10_000, "cmc": 2_000}
 LEFT_OUT = {"adult": ("fnlwgt", "education-num")}
 #: The class that the evolutionary search tells from the others.
 POSITIVE = {"adult": ">50K", "nltcs": "1", "acs": "1", "mushroom": "p"}

@@ -26,6 +26,7 @@ from privypurse.distances import Distance, Distances
 from privypurse.frames import Listing, Stream
 from privypurse.history import PastQuery
 from privypurse.kinds import Query, clustering, distance, selection, statistic, table, top_k, tree
+from privypurse.naive_bayes import NaiveBayes
 from privypurse.problems import (
     AlreadyExists,
     BelowSpent,
@@ -89,6 +90,7 @@ __all__ = [
     "KeyReused",
     "LedgerFrozen",
     "Listing",
+    "NaiveBayes",
     "NoAnswer",
     "NoRecords",
     "NotFound",

@@ -93,7 +93,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Trees(Answer):
-    """The trees of an answer: one from ``id3``, ``outputs`` from the evolutionary search."""
+    """The trees of an answer: one from ``id3``, several from a forest or an evolutionary search."""
 
     trees: list[Tree]
 
@@ -106,6 +106,37 @@ class Trees(Answer):
     def tree(self) -> Tree:
         """The first tree."""
         return self.trees[0]
+
+    @overload
+    def predict(self, rows: Row) -> str: ...
+    @overload
+    def predict(self, rows: Sequence[Row]) -> list[str]: ...
+    @overload
+    def predict(self, rows: Any) -> Any: ...
+    def predict(self, rows: Any) -> Any:
+        """The class with the largest mean probability over all trees, of one row or of each row.
+
+        Raises: ValueError for several trees without counts, which are alternatives to each other.
+        """
+        if len(self.trees) == 1:
+            return self.tree.predict(rows)
+        if isinstance(rows, Mapping):
+            means = self.predict_proba(rows)
+            return max(means, key=means.__getitem__)
+        return [self.predict(row) for row in rows_of(rows)]
+
+    @overload
+    def predict_proba(self, rows: Row) -> dict[str, float]: ...
+    @overload
+    def predict_proba(self, rows: Sequence[Row]) -> list[dict[str, float]]: ...
+    @overload
+    def predict_proba(self, rows: Any) -> Any: ...
+    def predict_proba(self, rows: Any) -> Any:
+        """The mean of the class probabilities of all trees. Raises: ValueError without counts."""
+        if not isinstance(rows, Mapping):
+            return [self.predict_proba(row) for row in rows_of(rows)]
+        votes = [tree.predict_proba(rows) for tree in self.trees]
+        return {label: sum(one[label] for one in votes) / len(votes) for label in votes[0]}
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.trees))

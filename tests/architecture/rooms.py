@@ -25,7 +25,7 @@ MECHANISMS = {
     "selection": "objectives utilities noise kernels model",
     "statistics": "noise kernels model",
     "tables": "statistics noise kernels model",
-    "trees": "selection objectives utilities noise kernels model",
+    "trees": "tables statistics selection objectives utilities noise kernels model",
     "distances": "selection utilities noise kernels model",
     "clustering": "distances utilities noise kernels model",
 }

@@ -1,15 +1,23 @@
-"""The body of the query kind ``tree``: private decision trees, by one of two algorithms."""
+"""The body of the query kind ``tree``: private models of a class, by one of several algorithms."""
 
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Discriminator, Tag
 
 from app.queries.parts.query import CatalogueEntry
+from app.queries.parts.sentences import listing
 from app.queries.tree.common import TreeQuery
 from app.queries.tree.evolutionary import EvolutionaryTree
+from app.queries.tree.forest import Forest
 from app.queries.tree.id3 import Id3Tree
+from app.queries.tree.naive_bayes import NaiveBayes
 
-ALGORITHMS: dict[str, type[TreeQuery]] = {"id3": Id3Tree, "evolutionary": EvolutionaryTree}
+ALGORITHMS: dict[str, type[TreeQuery]] = {
+    "id3": Id3Tree,
+    "evolutionary": EvolutionaryTree,
+    "forest": Forest,
+    "naive_bayes": NaiveBayes,
+}
 
 
 def _which(body: Any) -> Any:
@@ -20,11 +28,14 @@ def _which(body: Any) -> Any:
 
 
 AnyTree = Annotated[
-    Annotated[Id3Tree, Tag("id3")] | Annotated[EvolutionaryTree, Tag("evolutionary")],
+    Annotated[Id3Tree, Tag("id3")]
+    | Annotated[EvolutionaryTree, Tag("evolutionary")]
+    | Annotated[Forest, Tag("forest")]
+    | Annotated[NaiveBayes, Tag("naive_bayes")],
     Discriminator(
         _which,
         custom_error_type="algorithm",
-        custom_error_message="algorithm is id3 or evolutionary",
+        custom_error_message=f"algorithm is {listing(ALGORITHMS, 'or')}",
     ),
 ]
 
@@ -35,14 +46,15 @@ class Tree(CatalogueEntry):
     name: ClassVar[str] = "tree"
     title: ClassVar[str] = "Private decision trees"
     description: ClassVar[str] = (
-        "A decision tree of a class attribute: grown level by level with noisy counts and "
-        "privately selected splits (id3), or selected out of evolving populations by private "
-        "rates (evolutionary)."
+        "A model that predicts a class attribute: a decision tree, grown level by level with noisy "
+        "counts and privately selected splits (id3) or selected out of evolving populations by "
+        "private rates (evolutionary), several trees that vote (forest), or noisy counts of each "
+        "value by class (naive_bayes)."
     )
 
     @classmethod
     def catalogue(cls) -> dict[str, Any]:
-        """Returns the entry with the parameters of both algorithms; each lists its algorithms."""
+        """Returns the entry with the parameters of all algorithms; each lists its algorithms."""
         own = {algorithm: kind.catalogue() for algorithm, kind in ALGORITHMS.items()}
         parameters: dict[str, dict[str, Any]] = {}
         for algorithm, entry in own.items():

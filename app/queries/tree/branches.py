@@ -31,6 +31,11 @@ def label_with_intervals(leaf: Tree) -> str:
     return _labelled(leaf, _interval)
 
 
+def intervals(counts: Mapping[str, Count]) -> str:
+    """Returns each name with its count and interval: "yes 120 [101, 139], no 14 [0, 33]"."""
+    return ", ".join(f"{name} {_interval(count)}" for name, count in counts.items())
+
+
 def value_of(count: Count) -> float | str:
     """Returns the count itself, or "suppressed"; answers of earlier versions hold plain numbers."""
     if not isinstance(count, Mapping):

@@ -19,7 +19,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.utilities import Weight
-from app.queries.tree.common import TreeQuery
+from app.queries.tree.common import SelectingQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
@@ -38,7 +38,7 @@ class Weights(Body):
     true_negative_rate: Weight = 1.0
 
 
-class EvolutionaryTree(TreeQuery):
+class EvolutionaryTree(SelectingQuery):
     """Selects trees with high true positive and true negative rates for one class."""
 
     title: ClassVar[str] = "Private evolutionary search"

@@ -26,6 +26,16 @@ EVOLVED: dict[str, Any] = {
         "weights": {"true_positive_rate": 3, "true_negative_rate": 2},
     },
 }
+FOREST: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "0.1",
+    "query": {"kind": "tree", "algorithm": "forest", "trees": 8},
+}
+BAYES: dict[str, Any] = {
+    "dataset": "adult",
+    "epsilon": "0.05",
+    "query": {"kind": "tree", "algorithm": "naive_bayes"},
+}
 
 
 def _small(dataset: Dataset) -> Iterator[dict[str, Any]]:
@@ -45,6 +55,15 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
             "max_depth": 2,
             "criterion": criterion,
             "sensitivity": sensitivity.value,
+        }
+    yield {"kind": "tree", "algorithm": "naive_bayes"}
+    for splits in ("random", "private"):
+        yield {
+            "kind": "tree",
+            "algorithm": "forest",
+            "splits": splits,
+            "trees": 2,
+            "max_depth": 2,
         }
     for objective, sensitivity in product(("weighted_sum", "pareto"), SENSITIVITIES):
         yield {
@@ -87,6 +106,8 @@ EXAMPLES = Examples(
     queries={
         "tree": Example("A decision tree with noisy class counts", GROWN),
         "tree search": Example("A tree for one class, by its rates", EVOLVED),
+        "forest": Example("Several trees that vote", FOREST),
+        "naive Bayes": Example("Noisy counts that predict a class", BAYES),
     },
     typical=(
         TypicalQuestion(

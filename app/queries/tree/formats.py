@@ -1,10 +1,11 @@
-"""Writes decision trees as text, Graphviz or SVG: pure functions of the answer's nested JSON."""
+"""Writes models as text, Graphviz or SVG: pure functions of the JSON of the answer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.queries.parts.kind import Format
 from app.queries.parts.sentences import printable
+from app.queries.tree import model
 from app.queries.tree.branches import Tree, label, label_with_intervals, ways
 from app.queries.tree.svg import svg
 
@@ -56,13 +57,30 @@ def _quoted(text: str) -> str:
     return printable(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
+def network(bayes: model.Model) -> str:
+    """Writes the graph of a naive Bayes model: an edge from the class to each attribute."""
+    lines = ["digraph model {", '  n0 [label="class"];']
+    for number, name in enumerate(bayes["attributes"], 1):
+        lines += [f'  n{number} [label="{_quoted(name)}"];', f"  n0 -> n{number};"]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _as(
+    trees: Callable[[list[Tree]], str], bayes: Callable[[model.Model], str]
+) -> Callable[[Mapping[str, Any]], str]:
+    """Returns a writer of answers that hold either trees or a naive Bayes model."""
+    return lambda answer: bayes(answer["model"]) if "model" in answer else trees(answer["trees"])
+
+
 FORMATS: dict[str, Format] = {
-    "text": Format("text/plain; charset=utf-8", lambda answer: text(answer["trees"])),
-    "dot": Format("text/vnd.graphviz; charset=utf-8", lambda answer: dot(answer["trees"])),
-    "svg": Format("image/svg+xml", lambda answer: svg(answer["trees"])),
+    "text": Format("text/plain; charset=utf-8", _as(text, model.text)),
+    "dot": Format("text/vnd.graphviz; charset=utf-8", _as(dot, network)),
+    "svg": Format("image/svg+xml", _as(svg, model.svg)),
 }
 
 
 def draw(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns each tree as SVG, with all names and labels escaped, and as indented text."""
+    """Returns each tree or the model as SVG, with all names escaped, and as indented text."""
+    if "model" in answer:
+        return [(model.svg(answer["model"]), model.text(answer["model"]))]
     return [(svg([tree]), text([tree])) for tree in answer["trees"]]

@@ -16,7 +16,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import leaf_counts
-from app.queries.tree.common import TreeQuery
+from app.queries.tree.common import COUNT_TARGET, DEPTH, EXPECTED, SelectingQuery
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
@@ -27,15 +27,12 @@ from mechanisms.trees.id3 import Budget, Id3, grow
 from mechanisms.trees.id3.budget import count_error, most_nodes, share_for_count_error
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count
 
-#: The name of an accuracy that a quote predicts or takes as a target: the error of a noisy class
-#: count in a leaf at the full depth.
-COUNT_TARGET = "leaf_count_error"
 #: A quote gives, for each of these probabilities, the lead in score with which the best split is
 #: chosen.
 CHANCES = (0.5, 0.9, 0.99)
 
 
-class Id3Tree(TreeQuery):
+class Id3Tree(SelectingQuery):
     """Grows one decision tree whose leaves carry noisy class counts."""
 
     title: ClassVar[str] = "Private ID3"
@@ -51,7 +48,7 @@ class Id3Tree(TreeQuery):
     algorithm: Literal["id3"] = "id3"
     criterion: Literal["information_gain", "gini", "max"] = "gini"
     sensitivity: Sensitivity = Sensitivity.GLOBAL
-    max_depth: int = Field(default=5, ge=0, le=MAX_DEPTH)
+    max_depth: int = Field(default=DEPTH, ge=0, le=MAX_DEPTH)
     prune: bool = True
 
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
@@ -61,6 +58,8 @@ class Id3Tree(TreeQuery):
         task = id3.task
         own = budget.steps(self._selector(), task.levels, len(task.labels))
         accuracy = self._accuracy(id3, budget, splitting.one_way)
+        accuracy |= self._expectation(native.dataset, native.loss, self.max_depth)
+        accuracy["explanation"] += EXPECTED
         if self.sensitivity is Sensitivity.GLOBAL and SCORE_TARGET in accuracy:
             unit = splitting.grid.cap / 2**splitting.grid.bits
             accuracy["utility_below_best"] = significant(accuracy[SCORE_TARGET] * unit)

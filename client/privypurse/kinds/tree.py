@@ -1,19 +1,26 @@
-"""The kind of query ``tree``, whose answer is one or more decision trees."""
+"""The kind of query ``tree``, whose answer is one or more decision trees, or naive Bayes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from privypurse.amounts import Number
 from privypurse.kinds.query import Call, Query, Selector, Sensitivity
+from privypurse.naive_bayes import NaiveBayes
 from privypurse.trees import Trees
 
-Algorithm = Literal["id3", "evolutionary"]
+Algorithm = Literal["id3", "evolutionary", "forest", "naive_bayes"]
+#: The algorithms whose answers are trees.
+Growing = Literal["id3", "evolutionary", "forest"]
 
 
 class Options(TypedDict, total=False):
-    """``criterion`` and ``prune`` are for id3; all options below them for evolutionary search."""
+    """``criterion`` and ``prune`` are for id3; the options below them for evolutionary search.
+
+    ``trees`` and ``splits`` are for a forest. ``naive_bayes`` takes ``attributes`` and
+    ``class_attribute`` alone.
+    """
 
     attributes: Sequence[str]
     class_attribute: str
@@ -30,14 +37,41 @@ class Options(TypedDict, total=False):
     selected: int
     initial_depth: int
     outputs: int
+    trees: int
+    splits: Literal["random", "private"]
 
 
-def tree(algorithm: Algorithm = "id3", **options: Unpack[Options]) -> Query[Trees]:
-    """A query for a tree with noisy class counts (id3), or for trees of an evolutionary search."""
-    return Query({"kind": "tree", "algorithm": algorithm, **options}, Trees.read, described=True)
+@overload
+def tree(algorithm: Growing = "id3", **options: Unpack[Options]) -> Query[Trees]: ...
+@overload
+def tree(algorithm: Literal["naive_bayes"], **options: Unpack[Options]) -> Query[NaiveBayes]: ...
+def tree(algorithm: Algorithm = "id3", **options: Unpack[Options]) -> Query[Any]:
+    """A query for a tree with noisy class counts, for trees of a search, or for naive Bayes."""
+    read = NaiveBayes.read if algorithm == "naive_bayes" else Trees.read
+    return Query({"kind": "tree", "algorithm": algorithm, **options}, read, described=True)
 
 
 class TreeCall(Call):
+    @overload
+    def tree(
+        self,
+        dataset: str,
+        algorithm: Growing = "id3",
+        *,
+        epsilon: Number,
+        key: str | None = None,
+        **options: Unpack[Options],
+    ) -> Trees: ...
+    @overload
+    def tree(
+        self,
+        dataset: str,
+        algorithm: Literal["naive_bayes"],
+        *,
+        epsilon: Number,
+        key: str | None = None,
+        **options: Unpack[Options],
+    ) -> NaiveBayes: ...
     def tree(
         self,
         dataset: str,
@@ -46,6 +80,8 @@ class TreeCall(Call):
         epsilon: Number,
         key: str | None = None,
         **options: Unpack[Options],
-    ) -> Trees:
-        """Pay for a query of kind ``tree`` and return its decision trees."""
-        return self.ask(dataset, tree(algorithm, **options), epsilon=epsilon, key=key)
+    ) -> Trees | NaiveBayes:
+        """Pay for a query of kind ``tree`` and return its decision trees or its naive Bayes."""
+        query: Query[Any] = tree(algorithm, **options)
+        answer: Trees | NaiveBayes = self.ask(dataset, query, epsilon=epsilon, key=key)
+        return answer

@@ -13,7 +13,7 @@ Source: Differentially Private Multi-Objective Selection, section 6.2 (operators
 from dataclasses import dataclass
 from typing import cast
 
-from mechanisms.trees.evolutionary.dice import Dice
+from mechanisms.trees.dice import Dice
 from mechanisms.trees.evolutionary.questions import ANYTHING, Cells, Questions, Test
 
 #: A tree: a leaf is True for the positive class, and an inner node is (test, tree if yes, tree if

@@ -12,7 +12,7 @@ from functools import cached_property
 from mechanisms.model.domains import NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.forest import Literal
-from mechanisms.trees.evolutionary.dice import Dice
+from mechanisms.trees.dice import Dice
 from mechanisms.trees.task import Task
 
 #: A test: the number of an attribute, and the number of the level or inner edge that it is compared

@@ -17,7 +17,7 @@ from mechanisms.model.records import TableRecords
 from mechanisms.model.work import Work, together, work
 from mechanisms.noise.rate import score_bits
 from mechanisms.selection import Selector
-from mechanisms.trees.evolutionary.dice import Dice
+from mechanisms.trees.dice import Dice
 from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions

@@ -148,6 +148,8 @@ def test_bodies_are_valid() -> None:
               objective="weighted_sum"),
         tree(max_depth=3, criterion="max"),
         tree("evolutionary", positive_class="yes", weights={"true_positive_rate": 2}),
+        tree("forest", trees=4, splits="private"),
+        tree("naive_bayes", attributes=["town"]),
         distance("town", context="baseline", selection_rule="max_relevance", embedding=True),
         distance(),
         clustering(3, distance={"context_size": 2}, initial_centres=[{"a": "b"}] * 3),

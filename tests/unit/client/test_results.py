@@ -21,6 +21,7 @@ from privypurse import (
     Clusters,
     Distances,
     Interval,
+    NaiveBayes,
     Quote,
     Selection,
     Sheet,
@@ -145,6 +146,64 @@ def test_probabilities_come_from_counts() -> None:
         Tree(FOUND, PEOPLE).predict_proba({"age": 60})
 
 
+def test_a_forest_predicts_by_the_mean_of_its_trees() -> None:
+    sure = {"label": "no", "counts": {"yes": {"value": 0}, "no": {"value": 4}}}
+    one_sided = [{"label": "yes", "counts": {"yes": {"value": 3}, "no": {"value": 2}}}] * 2
+    forest = Trees.read(answered({"trees": [sure, *one_sided]}), PEOPLE)
+    # Two of three trees say yes, but with less certainty than the third says no.
+    assert forest.predict({}) == "no"
+    assert forest.predict_proba([{}]) == [{"yes": pytest.approx(0.4), "no": pytest.approx(0.6)}]
+    assert Trees.read(answered({"trees": [FOUND]}), PEOPLE).predict([{"age": 60}]) == ["yes"]
+
+
+def bayes(name: str = "yes", suppressed: bool = False) -> dict[str, Any]:
+    """A model of two classes and two attributes; 4 of 5 with ``yes`` are f, half of the others."""
+
+    def number(value: int) -> dict[str, Any]:
+        return {"value": value, "low": value - 3, "high": value + 3}
+
+    none = {"value": None, "low": None, "high": None, "suppressed": True}
+    first = none if suppressed else number(11)
+    prior = {"value": [29, 59], "low": [26, 56], "high": [32, 62]}
+    attributes = {
+        "sex": {
+            "values": ["f", "m"],
+            "counts": [[number(23), number(5)], [number(29), number(29)]],
+        },
+        "age": {
+            "values": ["[0,25)", "[25,50)", "[50,75)", "[75,100]"],
+            "counts": [[first, number(-9), number(3), number(0)], [number(9)] * 4],
+        },
+    }
+    model = {"classes": [name, "no"], "prior": prior, "attributes": attributes}
+    return {"model": model, "confidence": 0.95}
+
+
+def test_naive_bayes_multiplies_shares() -> None:
+    model = NaiveBayes.read(answered(bayes()), PEOPLE)
+    # Every count is raised by one: 30 and 60 of the classes, 24 of 30 and 30 of 60, 12 of 18.
+    one, other = 30 / 90 * 24 / 30 * 12 / 18, 60 / 90 * 30 / 60 * 10 / 40
+    row = {"sex": "f", "age": 3, "town": "a"}
+    assert model.predict_proba(row)["yes"] == pytest.approx(one / (one + other))
+    assert model.predict([row, {"sex": "m", "age": 30}]) == ["yes", "no"]
+    assert model.predict(row) == "yes"
+    with pytest.raises(ValueError, match="no value of sex"):
+        model.predict({"age": 3})
+    assert model.rows()[2:4] == [
+        {"class": "yes", "attribute": "sex", "level": "f", "value": 23, "low": 20, "high": 26},
+        {"class": "yes", "attribute": "sex", "level": "m", "value": 5, "low": 2, "high": 8},
+    ]
+    assert "yes 29 [26 … 32]" in str(model)
+
+
+def test_suppressed_counts_of_naive_bayes_are_taken_as_none() -> None:
+    model = NaiveBayes.read(answered(bayes(suppressed=True)), PEOPLE)
+    one, other = 30 / 90 * 24 / 30 * 1 / 7, 60 / 90 * 30 / 60 * 10 / 40
+    row = {"sex": "f", "age": 3}
+    assert model.predict_proba(row)["yes"] == pytest.approx(one / (one + other))
+    assert "suppressed" in model._repr_html_()
+
+
 def test_frames_are_rows_too() -> None:
     class Frame:
         def to_dict(self, orient: str) -> list[dict[str, str]]:
@@ -259,6 +318,7 @@ def test_the_html_of_notebooks_escapes_every_name() -> None:
         Distances.read(answered({"distances": {bad: matrix}}), named),
         Clusters.read(answered(clusters), named),
         Trees.read(answered({"trees": [{"label": bad, "counts": {bad: 1}}]}), {}),
+        NaiveBayes.read(answered(bayes(bad)), {}),
         Quote.of({**amounts, "steps": [step], "accuracy": {"explanation": bad}}),
     ]
     for answer in answers:

@@ -66,6 +66,18 @@ ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
         {"kind": "tree", "algorithm": "evolutionary", "positive_class": "a", **TREE},
         "app.queries.tree.evolutionary:search",
     ),
+    "tree, forest": (
+        {"kind": "tree", "algorithm": "forest", **TREE},
+        "app.queries.tree.forest:random_forest",
+    ),
+    "tree, forest of private splits": (
+        {"kind": "tree", "algorithm": "forest", "splits": "private", "trees": 2, **TREE},
+        "app.queries.tree.forest:grown_forest",
+    ),
+    "tree, naive_bayes": (
+        {"kind": "tree", "algorithm": "naive_bayes", **TREE},
+        "app.queries.tree.naive_bayes:learn",
+    ),
     "distance": ({"kind": "distance"}, "app.queries.distance.body:learn"),
     "clustering": ({"kind": "clustering", "clusters": 2}, "app.queries.clustering.body:cluster"),
     "table": ({"kind": "table", "by": ["sky"]}, "app.queries.table.body:TablePlan"),
@@ -198,7 +210,8 @@ def test_rho_is_that_of_the_change_of_a_person(
     price = query.price(dataset, charge)
     assert 0 < price.rho_femto() <= pure_femto(charge.epsilon_nano) + len(price.steps)
     released = [step for step in price.steps if step.bound is not NO_RELEASE]
-    doubled = name == "tree, id3" and relation is REPLACE
+    halved = ("tree, id3", "tree, forest of private splits")
+    doubled = name in halved and relation is REPLACE
     assert {step.members for step in released} == {2 * people if doubled else people}
     if (formula := RHO.get(name)) is not None:
         share = member_loss(charge, people).epsilon()

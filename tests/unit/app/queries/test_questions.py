@@ -103,6 +103,18 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     ),
     (
         ADULT,
+        {"kind": "tree", "algorithm": "forest", "trees": 4},
+        "How do 4 decision trees of depth at most 5 together predict income from all other "
+        "attributes in adult version 3?",
+    ),
+    (
+        ADULT,
+        {"kind": "tree", "algorithm": "naive_bayes", "attributes": ["sex", "age"]},
+        "How many records of adult version 3 are in each class of income, and how many of them "
+        "have each value of sex and age?",
+    ),
+    (
+        ADULT,
         {"kind": "distance", "target": "occupation"},
         "How far apart are the values of occupation in adult version 3?",
     ),

@@ -49,6 +49,26 @@ def test_trees_of_the_search_are_written_too(people: Service) -> None:
     assert "tree 2\n" in written
 
 
+def test_a_naive_bayes_model_is_written_too(people: Service) -> None:
+    registered(people, "add_remove", minimum_count=5)
+    answer = ask(people, epsilon="50", kind="tree", algorithm="naive_bayes").json()
+    model = answer["answer"]["model"]
+    assert model["classes"] == ["yes", "no"]
+    # Only women are paid, and there is one class without a man: its count would follow.
+    women, men = model["attributes"]["sex"]["counts"][0]
+    assert (women["suppressed"], men["suppressed"], men["value"]) == (True, True, None)
+    assert abs(model["attributes"]["sex"]["counts"][1][1]["value"] - 450) < 5
+    assert model["attributes"]["sex"]["values"] == ["f", "m"]
+    written = {
+        name: people("ana", "GET", f"/v1/queries/{answer['id']}?format={name}").text
+        for name in TYPES
+    }
+    assert "│   f: yes suppressed, no " in written["text"]
+    assert "n0 -> n1" in written["dot"]
+    ElementTree.fromstring(written["svg"])
+    assert "suppressed" in written["svg"]
+
+
 def test_others_have_no_answer_to_look_at(stored_tree: tuple[Service, dict[str, Any]]) -> None:
     service, answer = stored_tree
     path = f"/v1/queries/{answer['id']}?format=text"

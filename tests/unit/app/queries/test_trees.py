@@ -398,14 +398,19 @@ def test_a_released_tree_is_a_candidate_of_a_selection(added: Service) -> None:
     assert reply.status_code == 201, reply.text
 
 
-def test_the_catalogue_has_both_algorithms(added: Service) -> None:
+def test_the_catalogue_has_all_algorithms(added: Service) -> None:
     kinds = added("ana", "GET", "/v1/catalogue").json()["queries"]
     (tree,) = [kind for kind in kinds if kind["kind"] == "tree"]
-    assert [entry["name"] for entry in tree["algorithms"]] == ["id3", "evolutionary"]
+    assert [entry["name"] for entry in tree["algorithms"]] == [
+        "id3",
+        "evolutionary",
+        "forest",
+        "naive_bayes",
+    ]
     assert tree["parameters"]["algorithm"]["default"] == "id3"
     assert tree["parameters"]["criterion"]["default"] in ("gini", "information_gain", "max")
     assert tree["parameters"]["criterion"]["algorithms"] == ["id3"]
     depth = tree["parameters"]["max_depth"]["by_algorithm"]
     assert (depth["id3"]["maximum"], depth["evolutionary"]["maximum"]) == (64, 11)
-    assert tree["parameters"]["selector"]["algorithms"] == ["id3", "evolutionary"]
+    assert tree["parameters"]["selector"]["algorithms"] == ["id3", "evolutionary", "forest"]
     assert json.dumps(tree["definitions"])

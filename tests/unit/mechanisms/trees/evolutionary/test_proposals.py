@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mechanisms.model.domains import CategoricalAttribute, NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.trees.evolutionary.dice import Dice
+from mechanisms.trees.dice import Dice
 from mechanisms.trees.evolutionary.proposals import (
     Proposals,
     Tree,

@@ -6,7 +6,7 @@ import numpy as np
 
 from mechanisms.kernels.forests import confusion
 from mechanisms.model.forest import forest
-from mechanisms.trees.evolutionary.dice import Dice
+from mechanisms.trees.dice import Dice
 from mechanisms.trees.evolutionary.proposals import Proposals
 from mechanisms.trees.evolutionary.questions import Questions
 from mechanisms.trees.evolutionary.tree_forms import as_json, flattened

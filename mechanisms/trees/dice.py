@@ -1,4 +1,4 @@
-"""Uniform choices from random words, by which the evolutionary search proposes trees."""
+"""Uniform choices from random words, by which trees are proposed without looking at records."""
 
 from mechanisms.model.randomness import Randomness
 

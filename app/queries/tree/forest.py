@@ -1,0 +1,156 @@
+"""Tree queries by a forest: several trees of the same records, each at an equal share of ε."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from accounting.composition import for_group
+from accounting.privacy_loss import NANO, PrivacyLoss
+from app.queries.parts.accuracy import CONFIDENCE, least_loss, only
+from app.queries.parts.conversion import (
+    Native,
+    as_add_remove,
+    charge_for,
+    charge_for_add_remove,
+    mechanism_loss,
+)
+from app.queries.parts.cost import memory
+from app.queries.parts.query import Price, QueryContext
+from app.queries.parts.sentences import counted, version_of
+from app.queries.parts.suppression import leaf_counts
+from app.queries.tree.common import COUNT_TARGET, DEPTH, EXPECTED, SelectingQuery
+from mechanisms.model.domains import Dataset
+from mechanisms.model.release import Release
+from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES
+from mechanisms.model.work import Work
+from mechanisms.trees.expectation import TREES
+from mechanisms.trees.forest import PrivateSplits, RandomSplits, grown_forest, random_forest
+from mechanisms.trees.id3 import Id3
+from mechanisms.trees.id3.budget import count_error, most_nodes
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS
+
+#: Bytes for each released count: its copies, its interval and its JSON.
+COUNT_BYTES = 1000
+
+
+class Forest(SelectingQuery):
+    """Releases several trees with noisy class counts; together they vote on the class."""
+
+    title: ClassVar[str] = "Private forest"
+    description: ClassVar[str] = (
+        "Several trees over attributes that are drawn at random, each with an equal share of the "
+        "loss; leaves carry noisy class counts. The mean of their class probabilities predicts."
+    )
+    source: ClassVar[str] = (
+        "Fletcher and Islam, Differentially private random decision forests using smooth "
+        "sensitivity, 2017, with exact noise, and with the loss shared in place of the records"
+    )
+    targets: ClassVar[tuple[str, ...]] = (COUNT_TARGET,)
+
+    algorithm: Literal["forest"]
+    trees: int = Field(default=TREES, ge=1, le=64)
+    splits: Literal["random", "private"] = Field(
+        default="random",
+        description=(
+            "`random` spends all of ε on the counts of leaves; `private` selects splits as id3 does"
+        ),
+    )
+    max_depth: int = Field(default=DEPTH, ge=0, le=MAX_DEPTH)
+
+    def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
+        native = self._native(dataset, loss)
+        if self.splits == "random":
+            own = self._random(dataset).steps(native.dataset, native.loss)
+        else:
+            own = self._private(dataset).steps(native.loss)
+        steps = (*for_group(own, native.members), *native.steps)
+        return Price(steps, lambda: self._accuracy(native))
+
+    def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
+        error = only(target, COUNT_TARGET)
+        private = self.splits == "private"
+        # No charge changes the converted dataset.
+        any_loss = charge_for_add_remove(dataset, PrivacyLoss(NANO))
+        native = self._native(dataset, any_loss)
+
+        def reached(loss: PrivacyLoss) -> int:
+            return self._error(replace(native, loss=loss))
+
+        loss = least_loss(reached, reached, error)
+        return charge_for_add_remove(dataset, loss) if private else charge_for(dataset, loss)
+
+    def memory(self, dataset: Dataset) -> int:
+        task = self._task(dataset)
+        classes = len(task.labels)
+        if self.splits == "random":
+            leaves = self.trees * self._random(dataset).most_leaves
+            return memory(dataset, record=0, more=leaves * classes * COUNT_BYTES)
+        node = task.cells
+        depth = min(node * most_nodes(task.levels, self.max_depth), MAX_COUNTERS)
+        more = self.trees * MAX_NODES * classes * COUNT_BYTES
+        return memory(dataset, cells=max(node, depth), more=more)
+
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        native = self._native(dataset, loss)
+        if self.splits == "random":
+            return self._random(dataset).work(native.dataset, native.loss)
+        return self._private(dataset).work(native.dataset)
+
+    def lowerable(self) -> tuple[str, ...]:
+        return ("trees", "max_depth")
+
+    def compute(self, context: QueryContext) -> Release:
+        native = self._native(context.dataset, context.loss)
+        within = replace(context, dataset=native.dataset, loss=native.loss)
+        if self.splits == "random":
+            trees = random_forest(within, self._random(context.dataset))
+        else:
+            trees = grown_forest(within, self._private(context.dataset))
+        visible = [leaf_counts(tree, context.dataset) for tree in trees]
+        return Release({"trees": visible, "confidence": CONFIDENCE})
+
+    def question(self, dataset: Dataset, version: int) -> str:
+        which = counted(self.trees, "decision tree")
+        return (
+            f"How do {which} of depth at most {self.max_depth} together predict "
+            f"{self._class(dataset)} from {self._inputs()} in {version_of(dataset, version)}?"
+        )
+
+    def _native(self, dataset: Dataset, loss: PrivacyLoss) -> Native:
+        """The dataset and the loss as the trees read them: private splits need add/remove."""
+        if self.splits == "private":
+            return as_add_remove(dataset, loss)
+        share, conversion = mechanism_loss(dataset, loss)
+        return Native(dataset, share, conversion, dataset.records_per_person)
+
+    def _random(self, dataset: Dataset) -> RandomSplits:
+        return RandomSplits(self._task(dataset), self.trees, self.max_depth)
+
+    def _private(self, dataset: Dataset) -> PrivateSplits:
+        id3 = Id3(
+            self._task(dataset), self.max_depth, "gini", Sensitivity.GLOBAL, self._selector(), True
+        )
+        return PrivateSplits(id3, self.trees)
+
+    def _error(self, native: Native) -> int:
+        """The error of a class count in a leaf at the full depth, of any tree."""
+        if self.splits == "random":
+            return self._random(native.dataset).count_error(native.dataset, native.loss)
+        first, *_ = self._private(native.dataset).budgets(native.loss)
+        return count_error(first.leaf(first.splits), CONFIDENCE)
+
+    def _accuracy(self, native: Native) -> dict[str, Any]:
+        return {
+            "confidence": CONFIDENCE,
+            COUNT_TARGET: self._error(native),
+            **self._expectation(native.dataset, native.loss, self.max_depth),
+            "explanation": (
+                f"With this probability a class count of a leaf is off by at most `{COUNT_TARGET}`."
+                " Every tree reads all records, so fewer trees mean less noise in each." + EXPECTED
+            ),
+        }

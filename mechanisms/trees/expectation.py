@@ -1,0 +1,41 @@
+"""Which learner to expect the best of ``id3``, a forest and naive Bayes, from public facts alone.
+
+The rule was fitted to five tables (``benchmarks/trees/learners.py``), so it is an expectation and
+no promise. It reads no record.
+"""
+
+from accounting.privacy_loss import NANO, PrivacyLoss
+from mechanisms.model.domains import Dataset
+from mechanisms.statistics.tables import replaces
+from mechanisms.trees.id3.stop_rule import least_count
+from mechanisms.trees.task import Task
+from mechanisms.utilities.tables import row_bound
+
+#: The trees of the forest that is compared.
+TREES = 8
+#: ``id3`` needs so many times the records that split the root by the attribute of most levels.
+_ROOTS = 2.5
+#: It also needs so many records per pair of classes and unit of noise of the choice of a split.
+_PER_SPLIT = 11
+#: Naive Bayes needs so many records per unit of noise of one count.
+_PER_COUNT = 50
+
+
+def expected_best(task: Task, dataset: Dataset, loss: PrivacyLoss, max_depth: int) -> str:
+    """``id3``, ``forest`` or ``naive_bayes``, for a loss on the change of one record.
+
+    Privacy: a function of the description, the request and the loss.
+    """
+    nano = loss.epsilon_nano // 2 if replaces(dataset) else loss.epsilon_nano
+    rows, attributes, classes = row_bound(dataset), len(task.attributes), len(task.labels)
+    splits = min(max_depth, attributes)
+    share, of_tree = nano // (2 * splits + 1), nano // TREES
+    if not share or not of_tree or least_count(of_tree, min(task.levels), classes) > rows:
+        # No tree of a forest could be split, and a single leaf has the least noise.
+        return "id3"
+    root = least_count(share, max(task.levels), classes)
+    if rows >= _ROOTS * root and rows * share >= _PER_SPLIT * classes**2 * NANO:
+        return "id3"
+    if rows * nano >= _PER_COUNT * (attributes + 1) * NANO:
+        return "naive_bayes"
+    return "forest"

@@ -1,0 +1,77 @@
+"""Quotes of id3, forests and naive Bayes: the expected learner, targets, and public costs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from accounting.privacy_loss import NANO, PrivacyLoss
+from app.queries import QUERY
+from app.queries.parts.examples import ADULT
+from app.queries.parts.query import Query
+from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.model.errors import UnsupportedQuery
+
+assert isinstance(ADULT.domain, TableDomain)
+REPLACED = Dataset(
+    "adult", NeighbouringRelation.REPLACE, replace(ADULT.domain, rows=50_000, max_rows=None)
+)
+PERSONS = replace(ADULT, records_per_person=3)
+BODIES: dict[str, dict[str, Any]] = {
+    "id3": {},
+    "forest": {"algorithm": "forest"},
+    "private forest": {"algorithm": "forest", "splits": "private", "trees": 3},
+    "naive bayes": {"algorithm": "naive_bayes"},
+}
+EVERY = pytest.mark.parametrize("name", BODIES)
+
+
+def query(name: str, **more: Any) -> Query:
+    body = {"kind": "tree", **BODIES[name], **more}
+    parsed: Query = QUERY.validate_json(json.dumps(body))
+    return parsed
+
+
+@EVERY
+def test_every_quote_names_the_learner_to_expect(name: str) -> None:
+    for epsilon, best in (("0.002", "forest"), ("0.004", "naive_bayes"), ("5", "id3")):
+        accuracy = query(name).price(ADULT, PrivacyLoss.parse(epsilon)).accuracy()
+        assert accuracy["expected_best"] == best
+        assert "`expected_best`" in accuracy["explanation"]
+
+
+@EVERY
+@pytest.mark.parametrize("dataset", [ADULT, REPLACED, PERSONS])
+def test_a_target_gives_the_least_loss_that_reaches_it(name: str, dataset: Dataset) -> None:
+    one = query(name)
+    (target,) = (own for own in one.targets if own.endswith("count_error"))
+    loss = one.loss_reaching(dataset, {target: 50})
+    assert one.price(dataset, loss).accuracy()[target] <= 50
+    less = PrivacyLoss(loss.epsilon_nano * 99 // 100)
+    assert one.price(dataset, less).accuracy()[target] > 50
+    with pytest.raises(UnsupportedQuery):
+        one.loss_reaching(dataset, {"error": 50})
+
+
+@EVERY
+@pytest.mark.parametrize("dataset", [ADULT, REPLACED, PERSONS])
+def test_steps_add_up_to_the_charge(name: str, dataset: Dataset) -> None:
+    loss = PrivacyLoss(3 * NANO + 7)
+    assert query(name).price(dataset, loss).total() == loss
+
+
+def test_more_trees_take_more_work_and_less_rho() -> None:
+    loss = PrivacyLoss(NANO)
+    few, many = (query("forest", trees=trees) for trees in (2, 32))
+    assert many.price(ADULT, loss).rho_femto() * 10 < few.price(ADULT, loss).rho_femto()
+    works = [one.work(ADULT, loss)["rows of tables"].units for one in (few, many)]
+    assert works[0] * 16 == works[1]
+
+
+@pytest.mark.parametrize("wrong", [{"selector": "exponential"}, {"max_depth": 3}, {"trees": 4}])
+def test_naive_bayes_takes_no_options_of_trees(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="extra"):
+        query("naive bayes", **wrong)

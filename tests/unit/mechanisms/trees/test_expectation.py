@@ -1,0 +1,51 @@
+"""The learner that a quote expects: by public facts alone, and in a sensible order of ε."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from accounting.privacy_loss import PrivacyLoss
+from app.queries.parts.examples import ADULT
+from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
+from mechanisms.trees.expectation import expected_best
+from mechanisms.trees.task import Task
+
+TASK = Task.of(ADULT, None, "income")
+
+
+def named(epsilon: str, rows: int = 100_000, replaced: bool = False, depth: int = 5) -> str:
+    assert isinstance(ADULT.domain, TableDomain)
+    relation = NeighbouringRelation.REPLACE if replaced else NeighbouringRelation.ADD_REMOVE
+    bounds = {"rows": rows, "max_rows": None} if replaced else {"max_rows": rows}
+    dataset = Dataset("adult", relation, replace(ADULT.domain, **bounds))
+    return expected_best(TASK, dataset, PrivacyLoss.parse(epsilon), depth)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "best"),
+    [
+        ("0.00001", "id3"),  # a single leaf, because nothing can be split
+        ("0.002", "forest"),
+        ("0.004", "naive_bayes"),
+        ("0.05", "id3"),
+        ("5", "id3"),
+    ],
+)
+def test_the_loss_decides(epsilon: str, best: str) -> None:
+    assert named(epsilon) == best
+
+
+def test_more_rows_are_as_good_as_more_loss() -> None:
+    assert named("0.004", rows=2_000_000) == "id3"
+    assert named("0.05", rows=2_000) == "forest"
+
+
+def test_a_replacement_is_two_changes() -> None:
+    assert named("0.006") == named("0.012", replaced=True) == "naive_bayes"
+    assert named("0.012") == "id3"
+
+
+def test_a_shallower_tree_leaves_more_for_each_split() -> None:
+    assert (named("0.006", depth=5), named("0.006", depth=1)) == ("naive_bayes", "id3")
