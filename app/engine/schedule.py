@@ -24,9 +24,12 @@ QUANTUM, LIGHT_QUANTUM = 1.0, 0.01
 #: Queries whose public length exceeds this many seconds may occupy all slots except one. So shorter
 #: queries need not wait for them. A single slot serves both.
 LONG = 10.0
-#: Light queries may take this share of all processors. Time that they do not use is saved up for
-#: later, up to so many seconds.
-LIGHT_SHARE, LIGHT_BURST = 0.25, 0.1
+#: Light queries may take this share of all processors, and one processor at most: the event loop
+#: runs them one after another.
+LIGHT_SHARE, LIGHT_MOST = 0.25, 1.0
+#: Time that light queries do not use is saved up for later, up to so many seconds. Queries that
+#: begin together wait for one another, so more than this share of a tick would miss deadlines.
+LIGHT_BURST = 0.005
 
 
 @dataclass(eq=False)
@@ -99,7 +102,9 @@ class Schedule:
     _now: float = float("-inf")
 
     def __post_init__(self) -> None:
-        self._bucket = Bucket(LIGHT_SHARE * self.processors)
+        share = LIGHT_SHARE * self.processors
+        # Endless processors mean that there are no deadlines to miss.
+        self._bucket = Bucket(share if share == float("inf") else min(share, LIGHT_MOST))
 
     def arrive(self, ticket: Ticket, now: float) -> list[Ticket]:
         """A query is charged and may begin. Every earlier instant comes first."""

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.engine.schedule import LIGHT, LONG, QUANTUM, Schedule, Ticket
+from app.engine.deadlines import Clock
+from app.engine.schedule import LIGHT, LIGHT_BURST, LONG, QUANTUM, Schedule, Ticket
 from app.engine.scheduler import Scheduler
 
 #: (arrival, analyst, length) of each query of a load, in order of arrival.
@@ -177,7 +178,29 @@ def test_light_queries_begin_at_once_up_to_their_share_and_are_shared_fairly() -
     last = crowd[-1].begin
     assert last is not None
     # All of them have half a processor.
-    assert last == pytest.approx(1.0 + (400 * LIGHT - 0.1) / 0.5, abs=0.02)
+    assert last == pytest.approx(1.0 + (400 * LIGHT - LIGHT_BURST) / 0.5, abs=0.02)
+
+
+@pytest.mark.parametrize("processors", [1, 2, 4, 64])
+@pytest.mark.parametrize("count", [50, 400])
+def test_light_queries_at_once_are_all_in_time_on_one_event_loop(
+    processors: float, count: int
+) -> None:
+    """Each takes its whole public cost, and those that begin together wait for one another."""
+    clock = Clock(0.025)
+    for seed in range(20):
+        rng, schedule = random.Random(seed), Schedule(1, processors)
+        most = rng.choice((LIGHT, LIGHT / 5, LIGHT / 50))
+        costs = [rng.uniform(most / 2, most) for _ in range(count)]
+        tickets = [Ticket(rng.randrange(3), clock.length(cost), cost) for cost in costs]
+        begun = [one for ticket in tickets for one in schedule.arrive(ticket, 0.0)]
+        begun += schedule.advance(10.0)
+        assert len(begun) == count
+        over = 0.0
+        for ticket in begun:
+            assert ticket.begin is not None
+            over = max(over, ticket.begin) + ticket.cost
+            assert over <= ticket.begin + ticket.length - clock.allowance, seed
 
 
 def test_work_that_is_not_over_keeps_its_slot_until_the_doubled_deadline() -> None:
@@ -231,8 +254,8 @@ def test_a_cancellation_lets_the_next_query_begin_and_no_earlier_than_that(
         nonlocal now
         monkeypatch.setattr(time, "monotonic", lambda: now)
         scheduler = Scheduler(Schedule(2, processors=2))
-        for _ in range(50):
-            scheduler.enter(Ticket(1, 0.025, LIGHT), now)
+        for _ in range(5):
+            scheduler.enter(Ticket(1, 0.025, LIGHT_BURST / 5), now)
         dear, cheap = Ticket(1, 0.025, LIGHT), Ticket(1, 0.025, LIGHT / 40)
         scheduler.enter(dear, now)
         now += 0.0036
