@@ -129,6 +129,8 @@ class Answering:
         #: The number of missed deadlines. Only the metrics show it, to the operator.
         self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
+        #: The running reservations. Each of them ends with a refusal or with a query under way.
+        self._charging: set[asyncio.Task[UnderWay | Replay]] = set()
         self._under_way: dict[UUID, UnderWay] = {}
         #: The running downloads of node lists from the store of records.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
@@ -161,8 +163,7 @@ class Answering:
         if looked_up.public is None:
             raise NoRecords(looked_up.name)  # The owner has not uploaded the node list yet.
         priced = request.priced(looked_up.public)
-        cost = priced.cost
-        seconds = self._seconds(request.query, cost)
+        seconds = self._seconds(request.query, priced.cost)
         if not looked_up.version:
             raise NoRecords(looked_up.name)
 
@@ -171,7 +172,7 @@ class Answering:
             raise refusal
         admit()
         self._in_flight.enter(analyst.id)
-        outcome: Reservation | Replay | None = None
+        charging: asyncio.Task[UnderWay | Replay] | None = None
         try:
             if (
                 looked_up.names is not None
@@ -184,35 +185,67 @@ class Answering:
             records = self._datasets.opened.get(looked_up.id, looked_up.version)
             if records is None:
                 raise NotOpen("the records of this dataset are not open here now")
-            outcome = await self._ledger.reserve(
-                Reserve(
-                    query_id=uuid7(),
-                    analyst_id=analyst.id,
-                    dataset_id=looked_up.id,
-                    key=key,
-                    body_hash=body_hash,
-                    charge=priced.charge,
-                    request=request.canonical,
-                    version=looked_up.version,
-                    form=FORM,
-                    limited_key=analyst.scope.limited_key,
-                    equals=request.equals,
-                )
+            reserve = Reserve(
+                query_id=uuid7(),
+                analyst_id=analyst.id,
+                dataset_id=looked_up.id,
+                key=key,
+                body_hash=body_hash,
+                charge=priced.charge,
+                request=request.canonical,
+                version=looked_up.version,
+                form=FORM,
+                limited_key=analyst.scope.limited_key,
+                equals=request.equals,
             )
+            ticket = Ticket(analyst.id, self._clock.length(seconds), seconds, priced.cost.bytes)
+            charging = asyncio.create_task(self._charge(reserve, request, priced, records, ticket))
+        finally:
+            if charging is None:
+                self._in_flight.leave(analyst.id)
+        # If the caller is cancelled, the ledger may charge the query all the same. So its work
+        # begins then too, and its answer is stored under its key.
+        self._charging.add(charging)
+        charging.add_done_callback(self._charged)
+        under_way = await asyncio.shield(charging)
+        if isinstance(under_way, Replay):
+            return self._replayed(under_way)
+        return await self._reply_within(under_way, request, wait)
+
+    async def _charge(
+        self,
+        reserve: Reserve,
+        request: QueryRequest,
+        priced: Priced,
+        records: Records,
+        ticket: Ticket,
+    ) -> UnderWay | Replay:
+        """Charge a query and put it under way, or return the stored reply under its key.
+
+        Danger: must run in a task that is not cancelled, so that every charge is followed by work.
+        """
+        outcome: Reservation | Replay | None = None
+        try:
+            outcome = await self._ledger.reserve(reserve)
         finally:
             if not isinstance(outcome, Reservation):
-                self._in_flight.leave(analyst.id)
+                self._in_flight.leave(reserve.analyst_id)
         if not isinstance(outcome, Reservation):
-            return self._replayed(outcome)
+            return outcome
         now = time.monotonic()
-        ticket = Ticket(analyst.id, self._clock.length(seconds), seconds, cost.bytes)
         begun = self._scheduler.enter(ticket, now)
         under_way = UnderWay(outcome, records, ticket, now, begun, length=ticket.length)
         self._under_way[outcome.query_id] = under_way
         if self._keeper is None:
             self._keeper = asyncio.create_task(self._keep_all())
         under_way.task = asyncio.create_task(self._finish(under_way, request, priced))
-        return await self._reply_within(under_way, request, wait)
+        return under_way
+
+    def _charged(self, charging: asyncio.Task[UnderWay | Replay]) -> None:
+        self._charging.discard(charging)
+        # Reads the exception, which asyncio would otherwise log. No caller may be left to read it.
+        if not charging.cancelled():
+            charging.exception()
 
     def deadline(self, query: Query, cost: Cost) -> float:
         """The seconds from the begin of a query to its deadline; public, and so free.
@@ -293,6 +326,7 @@ class Answering:
 
     async def close(self) -> None:
         """Wait until all running queries have settled, because their charges are kept."""
+        await asyncio.gather(*self._charging, return_exceptions=True)
         tasks = [u.task for u in self._under_way.values() if u.task is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
         if self._keeper is not None:
