@@ -28,7 +28,7 @@ from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.threshold import least_threshold
-from mechanisms.statistics.predicate import Condition, comparisons, fits, holds, level_work
+from mechanisms.statistics.predicate import Condition, comparisons, fits, holds, part_work
 from mechanisms.statistics.tables import most_rows, replaces
 from mechanisms.tables.grouping import Grouping, Levels
 
@@ -115,12 +115,13 @@ class OpenPlan:
 
     def work(self) -> Work:
         """The public work of ``release_groups``."""
-        read = len(self.by) + comparisons(self.where)
+        read = sum(one.comparisons for one in self.by) + comparisons(self.where, self.dataset)
         return together(
             work("rows of tables", self.rows * read),
             work("sorted rows", self.rows * self.rows.bit_length()),
             work("numbers of tables", self.rows),
-            level_work(self.where, self.dataset),
+            part_work(self.where, self.dataset),
+            *(one.work(self.dataset) for one in self.by),
         )
 
 
