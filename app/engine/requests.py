@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import QueryEpsilon, QueryRho
 from app.contract.models import Body, Name
-from app.queries import AnyQuery
+from app.queries import AnyQuery, Query
 from mechanisms.model.domains import Dataset
 from storage.ledger.requests import Reservation
 
@@ -118,6 +118,11 @@ class QueryRequest(Amounts):
         return same.canonical
 
 
+def explained(query: Query, dataset: Dataset, version: int, answer: Mapping[str, Any]) -> str:
+    """The compact JSON of an answer, which begins with its question. It is part of the work."""
+    return written({"question": query.question(dataset, version), **answer})
+
+
 class Priced:
     """A request with its price for one dataset, and the public parts of its reply.
 
@@ -134,17 +139,17 @@ class Priced:
         query = written(request.query.model_dump(mode="json"))
         charge = written({**self.charge.as_charge(), "neighbouring": dataset.neighbouring.value})
         steps = written([step.as_dict() for step in price.steps])
-        self._question = partial(request.query.question, dataset)
+        self._explained = partial(explained, request.query, dataset)
         self._answered = f'"status":"answered","dataset":{written(dataset.name)},"dataset_version":'
         self._charged = f',"query":{query},"charge":{charge},"remaining":'
         self._spent = f',"steps":{steps},"answer":'
 
     def reply(self, reservation: Reservation, answer: Mapping[str, Any]) -> bytes:
         """The body of the reply, compact JSON. Its answer begins with the question."""
-        explained = {"question": self._question(reservation.version), **answer}
+        explained = self._explained(reservation.version, answer)
         return (
             f'{{"id":"{reservation.query_id}",{self._answered}{reservation.version}{self._charged}'
-            f"{written(reservation.remaining.as_dict(reservation.has_rho))}{self._spent}{written(explained)},"
+            f"{written(reservation.remaining.as_dict(reservation.has_rho))}{self._spent}{explained},"
             f'"receipt":"{reservation.receipt.hex()}"}}'
         ).encode()
 

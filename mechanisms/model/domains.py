@@ -92,6 +92,11 @@ class NumericAttribute:
         )
         return bins if self.missing is None else (*bins, self.missing)
 
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The code of each level."""
+        return {level: code for code, level in enumerate(self.levels)}
+
 
 def _distinct_texts(numbers: Sequence[float]) -> list[str]:
     """Numbers in six digits, or in all digits if six do not distinguish them."""

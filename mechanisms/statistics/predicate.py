@@ -28,6 +28,8 @@ from mechanisms.model.work import NOTHING, Work, together, work
 MAX_DEPTH = 8
 #: The most list entries, ends of ranges and nested conditions that a condition may have in total.
 MAX_VALUES = 1000
+#: The comparisons that take as long as one step of a binary search, whose branch is hard to guess.
+SEARCH_STEP = 8
 
 Truths = NDArray[np.bool_]
 _GROUPS = {"all", "any"}
@@ -62,34 +64,53 @@ def condition(body: Any) -> Condition:
 
 def fits(where: Condition, dataset: Dataset) -> None:
     """Raise UnsupportedQuery unless the table has all attributes and values of the condition."""
-    pending = [where]
-    while pending:
-        body = pending.pop(0)
+    for body in _parts(where):
         if "attribute" in body:
             _check_leaf(body, attribute_named(dataset, body["attribute"]))
-        parts, _ = _children(body)
-        pending = parts + pending
 
 
-def comparisons(where: Condition) -> int:
+def comparisons(where: Condition, dataset: Dataset) -> int:
     """The comparisons that a condition takes for one row, at least 1."""
-    if "attribute" in where:
-        return 1 + len(where.get("in", ())).bit_length()
-    parts, _ = _children(where)
-    return 1 + sum(map(comparisons, parts))
+    return sum(
+        1 + _looks(len(part["in"]), attribute_named(dataset, part["attribute"]))
+        if "in" in part
+        else 1
+        for part in _parts(where)
+    )
+
+
+def _looks(listed: int, attribute: Attribute) -> int:
+    """What finding a row in a list takes: one look-up of its level, or a search of its number."""
+    if isinstance(attribute, CategoricalAttribute | DateAttribute):
+        return 1
+    return SEARCH_STEP * listed.bit_length()
 
 
 def condition_work(where: Condition | None, rows: int, dataset: Dataset) -> Work:
     """The public work of a condition on so many rows; none without a condition."""
     if where is None:
         return NOTHING
-    return together(work("condition", rows * comparisons(where)), level_work(where, dataset))
+    per_row = comparisons(where, dataset)
+    return together(work("condition", rows * per_row), part_work(where, dataset))
 
 
-def level_work(where: Condition, dataset: Dataset) -> Work:
-    """The public work of ``holds`` itself: every leaf that lists levels looks at all of them."""
-    levels = [len(one.levels) for one in _listing(where, dataset)]
-    return work("levels of conditions", sum(levels), len(levels)) if levels else NOTHING
+def part_work(where: Condition, dataset: Dataset) -> Work:
+    """The public work of ``fits`` and ``holds`` themselves, however few rows there are.
+
+    Every part takes some calls, every listed value is looked up, and every leaf that lists levels
+    looks at all of them.
+    """
+    parts = list(_parts(where))
+    levels = sum(level_parts(len(one.levels)) for one in _listing(where, dataset))
+    return together(
+        work("parts of conditions", len(parts) + levels),
+        work("listed values", sum(len(part.get("in", ())) for part in parts)),
+    )
+
+
+def level_parts(levels: int) -> int:
+    """An array of so many levels, as a number of parts that take longer to make."""
+    return levels >> 12
 
 
 def condition_bytes(where: Condition | None, dataset: Dataset) -> int:
@@ -99,14 +120,21 @@ def condition_bytes(where: Condition | None, dataset: Dataset) -> int:
 
 def _listing(where: Condition, dataset: Dataset) -> Iterator[CategoricalAttribute | DateAttribute]:
     """The attribute of each leaf that lists levels."""
-    pending = [where]
-    while pending:
-        body = pending.pop()
-        pending += _children(body)[0]
+    for body in _parts(where):
         if "in" in body:
             attribute = attribute_named(dataset, body["attribute"])
             if isinstance(attribute, CategoricalAttribute | DateAttribute):
                 yield attribute
+
+
+def _parts(where: Condition) -> Iterator[Condition]:
+    """A checked condition and all conditions inside it, each before those inside it."""
+    pending = [where]
+    while pending:
+        body = pending.pop()
+        yield body
+        inside = [body["not"]] if "not" in body else body.get("all", body.get("any", ()))
+        pending += reversed(inside)
 
 
 def holds(where: Condition, records: TableRecords, dataset: Dataset) -> Callable[[slice], Truths]:

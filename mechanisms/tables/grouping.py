@@ -7,14 +7,18 @@ without any row is a group like all others.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
 from mechanisms.kernels.cells import Axis, bins
 from mechanisms.model.domains import Dataset, NumericAttribute
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.open_domain import OpenAttribute
 from mechanisms.model.records import TableRecords
 from mechanisms.model.table_candidates import attribute_named
+from mechanisms.model.work import NOTHING, Work, together, work
+from mechanisms.statistics.predicate import level_parts
 from mechanisms.statistics.tables import numeric
 
 #: The most edges of one grouping. The codes of its bins, with two more for outside and missing,
@@ -35,6 +39,15 @@ class Grouping(ABC):
     @abstractmethod
     def axis(self, records: TableRecords, dataset: Dataset) -> Axis:
         """The groups as the counting engine reads them."""
+
+    @property
+    def comparisons(self) -> int:
+        """The comparisons that find the group of one row, at least 1."""
+        return 1
+
+    def work(self, dataset: Dataset) -> Work:
+        """The public work of ``labels`` and ``axis`` besides that on each group."""
+        return NOTHING
 
 
 @dataclass(frozen=True)
@@ -66,20 +79,24 @@ class Chapters(Grouping):
             raise ValueError("a value is in one group at most")
 
     def labels(self, dataset: Dataset) -> tuple[str, ...]:
-        attribute = attribute_named(dataset, self.attribute)
-        if not {level for group in self.groups.values() for level in group} <= {*attribute.levels}:
+        places = _places(self.attribute, dataset)
+        if not all(level in places for group in self.groups.values() for level in group):
             raise UnsupportedQuery(
-                f"a value is not one of attribute {attribute.name}",
-                supported={"groups": list(attribute.levels[:100])},
+                f"a value is not one of attribute {self.attribute}",
+                supported={"groups": list(islice(places, 100))},
             )
         return tuple(self.groups)
 
+    def work(self, dataset: Dataset) -> Work:
+        levels = level_parts(len(_places(self.attribute, dataset)))
+        listed = sum(map(len, self.groups.values()))
+        return together(work("listed values", listed), work("parts of conditions", levels))
+
     def axis(self, records: TableRecords, dataset: Dataset) -> Axis:
-        levels = attribute_named(dataset, self.attribute).levels
-        group_of = {
-            level: number for number, group in enumerate(self.groups.values()) for level in group
-        }
-        groups = np.array([group_of.get(level, -1) for level in levels], np.int64)
+        places = _places(self.attribute, dataset)
+        groups = np.full(len(places), -1, np.int64)
+        for number, group in enumerate(self.groups.values()):
+            groups[[places[level] for level in group]] = number
         codes = records.codes[self.attribute]
         return Axis(lambda rows: codes[rows], groups, len(self.groups))
 
@@ -94,6 +111,11 @@ class Edges(Grouping):
 
     edges: tuple[float, ...]
     missing: bool = True
+
+    @property
+    def comparisons(self) -> int:
+        """The search of a number among the edges halves them."""
+        return len(self.edges).bit_length()
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.edges) <= MAX_EDGES:
@@ -132,3 +154,9 @@ class Edges(Grouping):
                 supported={"bounds": [attribute.lower, attribute.upper]},
             )
         return attribute
+
+
+def _places(name: str, dataset: Dataset) -> Mapping[str, int]:
+    """The code of each level. Raises: UnsupportedQuery for an open attribute."""
+    attribute = attribute_named(dataset, name)
+    return attribute.levels if isinstance(attribute, OpenAttribute) else attribute.places

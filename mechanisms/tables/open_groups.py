@@ -29,7 +29,7 @@ from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.threshold import least_threshold
-from mechanisms.statistics.predicate import comparisons, fits, holds, level_work
+from mechanisms.statistics.predicate import comparisons, fits, holds, part_work
 from mechanisms.tables.aggregates import CountOf, QuantilesOf
 from mechanisms.tables.grouping import Grouping, Levels
 from mechanisms.tables.noise import LaplaceNoise
@@ -165,14 +165,15 @@ class OpenPlan(TablePlan):
 
     def work(self) -> Work:
         """The public work of ``release_groups`` and of the columns of its answer."""
-        where, parts = self.request.where, len(self.measurements)
-        read = len(self.request.by) + comparisons(where) + parts - 1
+        by, where, parts = self.request.by, self.request.where, len(self.measurements)
+        read = sum(one.comparisons for one in by) + comparisons(where, self.dataset) + parts - 1
         sorting = self.rows.bit_length() + _GATHERING * (parts - 1)
         return together(
             work("rows of tables", self.rows * read),
             work("sorted rows", self.rows * sorting),
             work("numbers of tables", self.rows * parts),
-            level_work(where, self.dataset),
+            part_work(where, self.dataset),
+            *(one.work(self.dataset) for one in by),
             column_work(self),
         )
 

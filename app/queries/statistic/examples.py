@@ -49,10 +49,19 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields a count under a condition of many leaves that list levels."""
+    """Yields counts under conditions of many leaves, and of leaves that list many levels."""
     if isinstance(dataset.domain, TableDomain):
+        numbers = [one for one in dataset.domain.attributes if isinstance(one, NumericAttribute)]
+        for one in numbers[:1]:
+            ranges = [{"attribute": one.name, "from": one.lower, "to": one.upper}] * (LEAVES // 2)
+            yield {"kind": "statistic", "statistic": "count", "where": {"any": ranges}}
         for count in _of_levels(dataset.domain):
-            yield {**count, "where": {"any": [count["where"]] * LEAVES}}
+            where = count["where"]
+            yield {**count, "where": {"any": [where] * LEAVES}}
+            levels = next(
+                one.levels for one in dataset.domain.attributes if one.name == where["attribute"]
+            )
+            yield {**count, "where": {"any": [{**where, "in": list(levels[:300])}] * 3}}
 
 
 def _of_levels(domain: TableDomain) -> Iterator[dict[str, Any]]:

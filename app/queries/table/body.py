@@ -28,7 +28,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.model.work import NOTHING, Work, together, work
-from mechanisms.statistics.predicate import comparisons, condition, condition_bytes, level_work
+from mechanisms.statistics.predicate import comparisons, condition, condition_bytes, part_work
 from mechanisms.statistics.tables import most_rows
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
 from mechanisms.tables.open_groups import MOST_GROUPS, OpenPlan, is_open, release_groups
@@ -199,25 +199,34 @@ class Table(Query):
         if self._is_open(dataset):
             return self._open_plan(dataset, share).work()
         plan = TablePlan(self.request.counted(dataset), dataset, share)
-        numbers, read = self._numbers(dataset), len(self.by) + len(self._widths(dataset))
+        numbers, read = self._numbers(dataset), self._read(dataset)
         times = (_SUPPRESSING if dataset.minimum_count else 1) * (_GAUSSIAN if loss.unpriced else 1)
         # Each effect of the axes is taken out of all numbers.
         adjusted = numbers << len(self.by) if self.request.consistent else 0
         return together(
-            work("rows of tables", most_rows(dataset) * (read + comparisons(self.request.where))),
+            work("rows of tables", most_rows(dataset) * read),
             work("numbers of tables", numbers * times),
             work("adjusted numbers", adjusted),
             self._work_on_persons(dataset),
-            level_work(self.request.where, dataset),
+            part_work(self.request.where, dataset),
+            *(one.work(dataset) for one in self.request.by),
             column_work(plan),
         )
+
+    def _read(self, dataset: Dataset) -> int:
+        """The comparisons and additions of one row: its groups, its condition, and its parts."""
+        groups = sum(one.comparisons for one in self.request.by)
+        # A part of many numbers is a histogram, in which each row is searched for its bin.
+        bins = sum(width.bit_length() for width in self._widths(dataset))
+        return groups + comparisons(self.request.where, dataset) + bins
 
     def _work_on_persons(self, dataset: Dataset) -> Work:
         """The second pass over the rows, which counts persons in all cells and each margin."""
         counts = sum(isinstance(part, Persons) for part, _ in self.request.weights(dataset))
         if not counts:
             return NOTHING
-        read = len(self.by) + comparisons(self.request.where) + counts
+        groups = sum(one.comparisons for one in self.request.by)
+        read = groups + comparisons(self.request.where, dataset) + counts
         return work("rows of persons", most_rows(dataset) * read)
 
     def _plan(self, dataset: Dataset) -> TablePlan:

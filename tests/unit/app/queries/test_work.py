@@ -14,8 +14,8 @@ from app.queries import QUERY, QUERY_KINDS
 from app.queries.parts.cost import Speed, Speeds
 from app.queries.parts.examples import ADULT, GITHUB
 from app.queries.parts.query import Query
-from app.service.made_up import made_up, table_domain
-from app.service.speeds import kinds_of_work
+from app.service.made_up import SHAPES, made_up, table_domain
+from app.service.speeds import FEW, kinds_of_work, references
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.work import Amount, Work, times, together, work
 
@@ -162,5 +162,59 @@ def test_every_search_of_a_row_among_cells_is_counted() -> None:
     alone = work_of(QUERY.validate_json(json.dumps(body)), ADULT)
     where = {"attribute": "age", "from": 20}
     searched = work_of(QUERY.validate_json(json.dumps({**body, "where": where})), ADULT)
-    assert searched.keys() - alone.keys() == {"condition", "rows in cells"}
+    added = {"condition", "parts of conditions", "listed values", "rows in cells"}
+    assert searched.keys() - alone.keys() == added
     assert searched["rows in cells"].units > 50_000
+
+
+RANGE = {"attribute": "number", "from": 1}
+LISTED = {"attribute": "many", "in": ["0"]}
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "kind"),
+    [
+        ({"where": {"any": [RANGE]}}, {"where": {"any": [RANGE] * 9}}, "parts of conditions"),
+        ({"where": LISTED}, {"where": {"not": {"not": LISTED}}}, "parts of conditions"),
+        ({"where": LISTED}, {"where": {**LISTED, "in": list("123")}}, "listed values"),
+        (
+            {"by": [{"attribute": "many", "groups": {"a": ["0"]}}]},
+            {"by": [{"attribute": "many", "groups": {"a": ["0", "1"]}}]},
+            "listed values",
+        ),
+        (
+            {"by": [{"attribute": "number", "edges": [0, 8]}]},
+            {"by": [{"attribute": "number", "edges": list(range(9))}]},
+            "rows of tables",
+        ),
+        (
+            {"where": {"attribute": "number", "in": [1]}},
+            {"where": {"attribute": "number", "in": [1, 2, 3, 4]}},
+            "rows of tables",
+        ),
+    ],
+)
+def test_longer_conditions_groups_and_edges_cost_more(
+    short: dict[str, Any], long: dict[str, Any], kind: str
+) -> None:
+    """They take time however few rows there are, and a search among edges takes it for each row."""
+    units = []
+    for options in (short, long):
+        query = QUERY.validate_json(json.dumps({"kind": "table", **options}))
+        units.append(work_of(query, TABLE)[kind].units)
+    assert units[0] < units[1]
+
+
+def test_the_text_of_an_answer_is_timed_with_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its question may be long, and is written after the charge."""
+    timed = next(iter(references(FEW, SHAPES[0]).values()))
+    questions: list[int] = []
+    question = type(timed.query).question
+
+    def noted(query: Query, dataset: Dataset, version: int) -> str:
+        questions.append(version)
+        return question(query, dataset, version)
+
+    monkeypatch.setattr(type(timed.query), "question", noted)
+    assert timed.seconds() > 0
+    assert questions

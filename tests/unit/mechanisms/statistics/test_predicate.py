@@ -25,7 +25,6 @@ from mechanisms.model.domains import (
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import TableRecords
-from mechanisms.model.work import Amount
 from mechanisms.statistics.count import Count
 from mechanisms.statistics.predicate import (
     MAX_DEPTH,
@@ -34,7 +33,7 @@ from mechanisms.statistics.predicate import (
     condition_work,
     fits,
     holds,
-    level_work,
+    part_work,
 )
 from mechanisms.statistics.tables import BLOCK
 from tests.support.contexts import context
@@ -236,14 +235,26 @@ def test_lists_are_read_once_however_many_rows_there_are(blocks: int) -> None:
     assert watched.looks == 6
 
 
-def test_levels_of_every_leaf_are_counted_in_work_and_bytes() -> None:
-    levels = 3 * len(LEVELS)
-    assert level_work(MANY_LEAVES, DATASET) == {"levels of conditions": Amount(3, levels)}
-    assert condition_bytes(MANY_LEAVES, DATASET) == levels
-    assert condition_work(MANY_LEAVES, 10, DATASET)["levels of conditions"].units == levels
+def test_parts_values_and_levels_of_every_leaf_are_counted_in_work_and_bytes() -> None:
+    stated = part_work(MANY_LEAVES, DATASET)
+    assert stated["parts of conditions"].units == len(list(every_part(MANY_LEAVES)))
+    assert stated["listed values"].units == 6
+    assert condition_bytes(MANY_LEAVES, DATASET) == 3 * len(LEVELS)
+    assert condition_work(MANY_LEAVES, 10, DATASET).items() > stated.items()
     numbers = {"attribute": "size", "from": 1}
-    assert condition_work(numbers, 10, DATASET).keys() == {"condition"}
+    assert part_work(numbers, DATASET)["listed values"].units == 0
     assert (condition_bytes(None, DATASET), condition_work(None, 10, DATASET)) == (0, {})
+    # A leaf that lists levels of an attribute with many of them counts for more parts.
+    wide = CategoricalAttribute("colour", tuple(map(str, range(1 << 14))))
+    dataset = replace(DATASET, domain=TableDomain((wide,), max_rows=100))
+    one = {"attribute": "colour", "in": ["1"]}
+    assert part_work({"any": [one] * 5}, dataset)["parts of conditions"].units == 6 + 5 * 4
+
+
+def every_part(where: Any) -> Iterator[Any]:
+    yield where
+    for part in [*where.get("all", []), *where.get("any", []), *filter(None, [where.get("not")])]:
+        yield from every_part(part)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7])
