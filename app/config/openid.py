@@ -23,8 +23,29 @@ DEFAULT_ROLES: Mapping[str, Role] = {
 
 
 @dataclass(frozen=True)
+class OpenIDClient:
+    """This service as a client of the provider. ``site``: its own public address."""
+
+    id: str
+    secret: str | None
+    site: str
+
+    @property
+    def redirect_uri(self) -> str:
+        """Where the provider sends browsers back to; it must know this address to the letter."""
+        return f"{self.site}/ui/sign-in/return"
+
+    @property
+    def sign_in_page(self) -> str:
+        return f"{self.site}/ui/sign-in"
+
+
+@dataclass(frozen=True)
 class OpenID:
-    """The provider. ``roles`` maps each name in the claim ``roles_claim`` to a role here."""
+    """The provider. ``roles`` maps each name in the claim ``roles_claim`` to a role here.
+
+    ``client``: None if nobody signs in at the dashboard by it.
+    """
 
     issuer: str
     audience: str
@@ -32,6 +53,7 @@ class OpenID:
     algorithms: tuple[Algorithm, ...]
     roles_claim: str
     roles: Mapping[str, Role]
+    client: OpenIDClient | None = None
 
 
 def is_safe(url: str) -> bool:

@@ -26,7 +26,14 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from app.config.openid import DEFAULT_ROLES, LOOPBACK_HOSTS, Algorithm, OpenID, is_safe
+from app.config.openid import (
+    DEFAULT_ROLES,
+    LOOPBACK_HOSTS,
+    Algorithm,
+    OpenID,
+    OpenIDClient,
+    is_safe,
+)
 from app.config.roles import Role
 
 MEGABYTE = 2**20
@@ -42,7 +49,7 @@ STATED = {
     *("release_interval", "opening_interval", "query_limit", "lease"),
     *("session_lifetime", "rate_limit"),
     *("oidc_issuer", "oidc_audience", "oidc_jwks_url", "oidc_algorithms"),
-    *("oidc_roles_claim", "oidc_roles"),
+    *("oidc_roles_claim", "oidc_roles", "oidc_client_id", "public_url"),
 }
 
 
@@ -166,6 +173,13 @@ class Settings(BaseSettings):
     oidc_roles: dict[str, Role] = dict(DEFAULT_ROLES)
     """The role here for each role name of the provider."""
 
+    oidc_client_id: str | None = Field(default=None, min_length=1, max_length=1000)
+    """The id of this service at the provider, for signing in at the dashboard; off when unset."""
+    oidc_client_secret: SecretStr | None = None
+    """The secret of ``oidc_client_id``; a client without a secret relies on PKCE alone."""
+    public_url: str | None = None
+    """The address of this service in browsers, such as ``https://purse.example``."""
+
     metrics_token: SecretStr | None = None
     """Bearer token of GET /metrics; without it the route does not exist."""
 
@@ -186,7 +200,9 @@ class Settings(BaseSettings):
         files = SecretsSettingsSource(settings_cls, secrets_dir=folder)
         return init_settings, env_settings, files
 
-    @field_validator("metrics_token", "database_password", "store_key", "store_secret")
+    @field_validator(
+        *("metrics_token", "database_password", "store_key", "store_secret"), "oidc_client_secret"
+    )
     @classmethod
     def _empty_is_none(cls, value: SecretStr | None) -> SecretStr | None:
         return value if value and value.get_secret_value() else None
@@ -224,6 +240,24 @@ class Settings(BaseSettings):
             return self
         if not is_safe(self.oidc_jwks_url or self.oidc_issuer):
             raise ValueError("keys are fetched over https, or from this machine itself")
+        return self
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_a_site(cls, value: str | None) -> str | None:
+        if not value:
+            return None
+        parsed = urlsplit(value)
+        if not is_safe(value) or value != f"{parsed.scheme}://{parsed.netloc}" or "@" in value:
+            raise ValueError("the public address is https://host, without a path")
+        return value
+
+    @model_validator(mode="after")
+    def _is_a_client(self) -> Self:
+        if self.oidc_client_id and not (self.oidc_issuer and self.public_url):
+            raise ValueError("a client id goes with an issuer and the public address")
+        if self.oidc_client_secret and not self.oidc_client_id:
+            raise ValueError("a client secret goes with a client id")
         return self
 
     @field_validator("store")
@@ -283,6 +317,17 @@ class Settings(BaseSettings):
             self.oidc_algorithms,
             self.oidc_roles_claim,
             self.oidc_roles,
+            self._openid_client(),
+        )
+
+    def _openid_client(self) -> OpenIDClient | None:
+        if self.oidc_client_id is None or self.public_url is None:
+            return None
+        secret = self.oidc_client_secret
+        return OpenIDClient(
+            self.oidc_client_id,
+            None if secret is None else secret.get_secret_value(),
+            self.public_url,
         )
 
     def kernel_threads(self) -> int:

@@ -8,6 +8,7 @@ possible to loopback addresses only; the cookie then has another name, without t
 from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address
+from urllib.parse import quote, unquote
 
 from fastapi import Request
 from starlette.responses import Response
@@ -19,6 +20,8 @@ from app.usecases.sessions import caller_of_session
 
 COOKIE = "__Host-privypurse"
 LOOPBACK_COOKIE = "privypurse-loopback"
+#: The end of the name of the cookie of a browser that is at the provider.
+DEPARTURE = "-departure"
 
 
 def on_loopback(request: Request) -> bool:
@@ -65,6 +68,36 @@ def remember(response: Response, request: Request, token: str) -> None:
 def forget(response: Response, request: Request) -> None:
     secure = not on_loopback(request)
     response.delete_cookie(cookie_name(request), secure=secure, httponly=True, samesite="strict")
+
+
+def remember_departure(response: Response, request: Request, secret: str, next: str) -> None:
+    """Set the cookie with which a browser comes back from the provider, within ten minutes.
+
+    The provider sends the browser back from another site, so ``samesite`` must be ``lax``.
+    """
+    response.set_cookie(
+        cookie_name(request) + DEPARTURE,
+        f"{secret}.{quote(next, safe='')}",
+        max_age=600,
+        secure=not on_loopback(request),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def departure_of(request: Request) -> tuple[str, str]:
+    """The secret and the next page in the cookie of the departure; empty without it."""
+    secret, _, next = request.cookies.get(cookie_name(request) + DEPARTURE, "").partition(".")
+    return secret, unquote(next)
+
+
+def forget_departure(response: Response, request: Request) -> None:
+    response.delete_cookie(
+        cookie_name(request) + DEPARTURE,
+        secure=not on_loopback(request),
+        httponly=True,
+        samesite="lax",
+    )
 
 
 def csrf_token(token: str) -> str:

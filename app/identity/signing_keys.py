@@ -58,6 +58,16 @@ class SigningKeys:
             return None
         return self._keys.get((key_id, algorithm))
 
+    async def find_only(self, algorithm: str) -> jwt.PyJWK | None:
+        """The only key for this algorithm; None if there are several, none, or they are too old.
+
+        OpenID Connect Core, section 10.1: an ID token names its key only if there are several.
+        """
+        if not self._keys or self._age() > FRESH:
+            await self._refresh()
+        keys = [key for (_, name), key in self._keys.items() if name == algorithm]
+        return keys[0] if len(keys) == 1 and self._age() <= BELIEVED else None
+
     def _age(self) -> float:
         return self._clock() - self._fetched
 
@@ -88,13 +98,13 @@ class SigningKeys:
     def _keys_now(self) -> Keys:
         url, issuer = self._openid.jwks_url, self._openid.issuer
         if url is None:
-            metadata = _fetched(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+            metadata = fetched(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
             url = metadata.get("jwks_uri")
             if metadata.get("issuer") != issuer:
                 raise Unfetched
             if not isinstance(url, str) or not is_safe(url):
                 raise Unfetched
-        published = _fetched(url).get("keys")
+        published = fetched(url).get("keys")
         if not isinstance(published, list):
             raise Unfetched
         keys: dict[tuple[str, str], jwt.PyJWK] = {}
@@ -121,7 +131,7 @@ def _public_key(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
         return None  # The library cannot read this key, so the key is left out.
 
 
-def _fetched(url: str) -> dict[str, Any]:
+def fetched(url: str) -> dict[str, Any]:
     """The JSON object at ``url``, without redirection, in bounded time and size."""
     end = time.monotonic() + PATIENCE
     content = bytearray()

@@ -1,4 +1,4 @@
-"""Verifies access tokens of an OpenID provider before any of their claims is used.
+"""Verifies tokens of an OpenID provider before any of their claims is used.
 
 Danger: anybody can write a token. Keys therefore come from the provider's own address and
 algorithms from the settings. What a token says about either (``jku``, ``x5u``, ``jwk``) is ignored.
@@ -28,12 +28,13 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The claims of a verified token, with roles of this service, ``issued`` in seconds."""
+    """The claims of a verified token, with roles of this service; times are in seconds."""
 
     issuer: str
     subject: str
     roles: frozenset[str]
     issued: int
+    expires: int
 
 
 def looks_like_a_token(text: str) -> bool:
@@ -48,22 +49,41 @@ class Tokens:
         self._openid, self._keys = openid, SigningKeys(openid)
 
     async def verified(self, token: str) -> Claims | None:
-        """The claims of the token; None for every token that fails a check."""
+        """The claims of an access token; None for every token that fails a check."""
+        return await self._verified(token, self._openid.audience, None)
+
+    async def verified_id_token(self, token: str, client_id: str, nonce: str) -> Claims | None:
+        """The claims of an ID token for this client and this nonce; None if a check fails."""
+        if not looks_like_a_token(token):
+            return None
+        return await self._verified(token, client_id, nonce)
+
+    async def _verified(self, token: str, audience: str, nonce: str | None) -> Claims | None:
         try:
             header = jwt.get_unverified_header(token)
             key_id, algorithm = header.get("kid"), header.get("alg")
             # ``crit`` lists extensions that a reader must support (RFC 7515, 4.1.11). This service
             # supports none, so the token is refused.
-            if "crit" in header or not isinstance(key_id, str):
+            if "crit" in header or not isinstance(key_id, str | None):
+                return None
+            # Only an ID token, which comes from the provider itself, may leave out its key.
+            if key_id is None and nonce is None:
                 return None
             if algorithm not in self._openid.algorithms or not _is_for_access(header.get("typ")):
                 return None
         except Exception:
             return None  # The library cannot parse the text, so it is no token.
-        key = await self._keys.find(key_id, algorithm)
-        return None if key is None else await asyncio.to_thread(self._read, token, key, algorithm)
+        if key_id is None:
+            key = await self._keys.find_only(algorithm)
+        else:
+            key = await self._keys.find(key_id, algorithm)
+        if key is None:
+            return None
+        return await asyncio.to_thread(self._read, token, key, algorithm, audience, nonce)
 
-    def _read(self, token: str, key: jwt.PyJWK, algorithm: str) -> Claims | None:
+    def _read(
+        self, token: str, key: jwt.PyJWK, algorithm: str, audience: str, nonce: str | None
+    ) -> Claims | None:
         openid = self._openid
         try:
             claims = jwt.decode(
@@ -71,7 +91,7 @@ class Tokens:
                 key,
                 algorithms=[algorithm],
                 issuer=openid.issuer,
-                audience=openid.audience,
+                audience=audience,
                 leeway=LEEWAY,
                 options={"require": REQUIRED},
             )
@@ -81,9 +101,14 @@ class Tokens:
                 return None
             if issued < 0:
                 return None
+            # OpenID Connect Core, 3.1.3.7: the token answers this request, and is for this client.
+            if nonce is not None and (
+                claims.get("nonce") != nonce or claims.get("azp", audience) != audience
+            ):
+                return None
             listed = _listed(claims, openid.roles_claim)
             roles = frozenset(openid.roles[name] for name in listed if name in openid.roles)
-            return Claims(openid.issuer, subject, roles, issued)
+            return Claims(openid.issuer, subject, roles, issued, int(claims["exp"]))
         except Exception:
             return None  # The token is forged, expired, for another service, or malformed.
 

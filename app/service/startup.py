@@ -21,6 +21,7 @@ from app.engine.scheduler import Scheduler
 from app.engine.uploads import Uploads
 from app.engine.verifying import Verifier
 from app.engine.warm_up import WarmUp
+from app.identity.code_flow import CodeFlow
 from app.identity.tokens import Tokens
 from app.service import warm, wings
 from app.service.heads import alarmed, heads_of, watched
@@ -96,6 +97,10 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
         metrics.watch_misses(lambda: answering.misses)
         openid = settings.openid()
+        tokens = None if openid is None else Tokens(openid)
+        code_flow = None
+        if openid is not None and openid.client is not None and tokens is not None:
+            code_flow = CodeFlow(openid, openid.client, tokens)
         refusals = Refusals(database)
         counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
         counting.start()
@@ -127,7 +132,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             publisher=publisher,
             users=users,
             identities=Identities(database),
-            tokens=None if openid is None else Tokens(openid),
+            tokens=tokens,
+            code_flow=code_flow,
             sessions=Sessions(database, users, round(settings.session_lifetime * 1e6)),
             files=files,
             datasets=datasets,

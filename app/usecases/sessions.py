@@ -12,9 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from app.contract.errors import Unauthenticated
 from app.engine.execution import inline_if_embedded
 from app.identity.callers import Caller, Door
-from app.identity.tokens import Tokens, looks_like_a_token
+from app.identity.tokens import Claims, Tokens, looks_like_a_token
 from app.usecases.services import Services
-from storage.people.users import SignedIn
+from storage.people.users import SignedIn, User
 
 #: Longer texts cannot be keys, because every key that was ever issued is shorter. They are refused
 #: without a look-up.
@@ -52,6 +52,17 @@ async def _caller_of_token(services: Services, tokens: Tokens, token: str) -> Ca
     claims = await tokens.verified(token)
     if claims is None:
         raise Unauthenticated
+    user = await person_of(services, claims)
+    # The rate limit counts all tokens of one person together, as if they were one key.
+    return Caller(replace(user, roles=claims.roles), f"user {user.id}", "api")
+
+
+async def person_of(services: Services, claims: Claims) -> User:
+    """The user whom the provider names, created by the first token that grants a role.
+
+    The roles of the latest token are stored. Raises: Unauthenticated without any role, or if the
+    user is disabled.
+    """
     identities, subject = services.identities, (claims.issuer, claims.subject)
     person = await inline_if_embedded(services.database, identities.find, *subject)
     # A person without an account becomes a user by the first token that grants a role.
@@ -63,9 +74,7 @@ async def _caller_of_token(services: Services, tokens: Tokens, token: str) -> Ca
         person = await run_in_threadpool(identities.admit, *subject, claims.roles, claims.issued)
     if person is None or person.user.disabled or not claims.roles:
         raise Unauthenticated
-    # The rate limit counts all tokens of one person together, as if they were one key.
-    key_id = f"user {person.user.id}"
-    return Caller(replace(person.user, roles=claims.roles), key_id, "api")
+    return person.user
 
 
 async def _noted(services: Services, signed_in: SignedIn | None, door: Door) -> Caller:

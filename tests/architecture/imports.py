@@ -31,8 +31,8 @@ def declared() -> frozenset[str]:
     optional = project["optional-dependencies"]
     entries = project["dependencies"] + optional["cluster"] + optional["s3"]
     names = (re.split(r"[^\w-]", entry)[0] for entry in entries)
-    # PyJWT's import name, and parts of fastapi, pydantic and jinja2 that have their own.
-    parts = {"jwt", "starlette", "pydantic_core", "annotated_types", "markupsafe"}
+    # PyJWT's import name, and parts of fastapi, pydantic, jinja2 and mcp that have their own.
+    parts = {"jwt", "starlette", "pydantic_core", "annotated_types", "markupsafe", "httpx2"}
     return frozenset(name.replace("-", "_") for name in names) | parts
 
 
@@ -108,6 +108,13 @@ RULES = (
         IMPURE,
     ),
     Rule("accounting", frozenset({"accounting"}), frozenset(), IMPURE),
+    # Loaded by `privypurse mcp` alone, with the extra `mcp`.
+    Rule(
+        "privypurse.cli.bridge",
+        frozenset({"privypurse"}),
+        frozenset({"mcp", "httpx2"}),
+        SQL_MODULES,
+    ),
     # The command alone imports typer: the library must load without it.
     Rule(
         "privypurse.cli",

@@ -6,14 +6,24 @@ from fastapi import Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from app.contract.errors import Unauthenticated
 from app.dashboard.forms import SentForm
 from app.dashboard.navigation import links_for
 from app.dashboard.pages import SIGN_IN, pages, to
-from app.dashboard.sessions import forget, remember, token_of
+from app.dashboard.sessions import (
+    departure_of,
+    forget,
+    forget_departure,
+    remember,
+    remember_departure,
+    token_of,
+)
 from app.dashboard.templating import render
 from app.http.access import CurrentCaller, any_key, anyone
 from app.http.declarations import body_limit
 from app.http.dependencies import ServicesDep
+from app.usecases import sign_in as provider_sign_in
+from app.usecases.services import Services
 from app.usecases.sessions import close_session, open_session
 
 #: The most bytes of the sign-in form. Anybody may send this form, so longer ones could fill the
@@ -36,9 +46,9 @@ async def front_with_a_slash() -> Response:
 
 
 @pages.get(SIGN_IN, dependencies=[anyone])
-async def sign_in_page(request: Request, next: Next = "") -> Response:
-    """The form in which a user enters a key to open a session."""
-    return render(request, "sign_in.html", next=next, refused=False)
+async def sign_in_page(request: Request, services: ServicesDep, next: Next = "") -> Response:
+    """The form in which a user enters a key to open a session, and the link to the provider."""
+    return _sign_in_page(request, services, next)
 
 
 @pages.post(SIGN_IN, dependencies=[anyone, body_limit(FORM_BYTES)])
@@ -49,10 +59,45 @@ async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Re
     if token is None:
         # HTTP requires a reply 401 to name an authentication header. This form carries the key in
         # its body, so the reply is 422.
-        return render(request, "sign_in.html", 422, next=next, refused=True)
+        return _sign_in_page(request, services, next, refused="key")
     response = to(next if _is_own(next) else "/ui")
     remember(response, request, token)
     return response
+
+
+@pages.get(f"{SIGN_IN}/provider", dependencies=[anyone])
+async def depart(request: Request, services: ServicesDep, next: Next = "") -> Response:
+    """Send the browser to the OpenID provider."""
+    departure = await provider_sign_in.begin(services)
+    response = to(departure.address)
+    remember_departure(response, request, departure.secret, next)
+    return response
+
+
+@pages.get(f"{SIGN_IN}/return", dependencies=[anyone])
+async def come_back(request: Request, services: ServicesDep) -> Response:
+    """Open a session for a browser that the provider sends back; each departure counts once."""
+    secret, next = departure_of(request)
+    sent = request.query_params.multi_items()
+    # Of a repeated parameter, the provider and this service could each read another one.
+    returned = dict(sent) if len(dict(sent)) == len(sent) else {}
+    try:
+        token = await provider_sign_in.finish(services, secret, returned)
+    except Unauthenticated:
+        response = _sign_in_page(request, services, next, refused="provider")
+    else:
+        # The browser comes from another site, so it would not send a strict cookie after a
+        # redirection. From a page of this site it does.
+        response = render(request, "signed_in.html", next=next if _is_own(next) else "/ui")
+        remember(response, request, token)
+    forget_departure(response, request)
+    return response
+
+
+@pages.get(f"{SIGN_IN}/leave", dependencies=[anyone])
+async def leave(services: ServicesDep) -> Response:
+    """Send the browser to the page on which it ends the session with the provider."""
+    return to(await provider_sign_in.leaving(services) or SIGN_IN)
 
 
 @pages.post("/ui/sign-out", dependencies=[any_key])
@@ -62,6 +107,18 @@ async def sign_out(request: Request, services: ServicesDep) -> Response:
     response = to(SIGN_IN)
     forget(response, request)
     return response
+
+
+def _sign_in_page(request: Request, services: Services, next: str, refused: str = "") -> Response:
+    """``refused``: what opened no session, ``key`` or ``provider``, if anything was tried."""
+    return render(
+        request,
+        "sign_in.html",
+        422 if refused else None,
+        next=next,
+        refused=refused,
+        offered=provider_sign_in.is_offered(services),
+    )
 
 
 def _is_own(path: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from privypurse.cli import budgets, datasets, queries, users, workshop
+from privypurse.cli import agents, budgets, datasets, queries, users, workshop
 from privypurse.cli.service import DEFAULT_URL, Credentials, KeyFileOption, KeyOption, UrlOption
 
 cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -32,7 +32,8 @@ for group, commands, summary in (
     for name, command in commands.items():
         subcommands.command(name)(command)
     cli.add_typer(subcommands, name=group)
-for name, command in (budgets.COMMANDS | queries.COMMANDS | workshop.COMMANDS).items():
+COMMANDS = budgets.COMMANDS | queries.COMMANDS | workshop.COMMANDS | agents.COMMANDS
+for name, command in COMMANDS.items():
     cli.command(name)(command)
 
 

@@ -15,6 +15,7 @@ from app.config.settings import Settings
         {"release_interval": 0},
         {"opening_interval": 0},  # a version is then readable when its private files are open
         {"oidc_issuer": "https://issuer", "oidc_audience": "purse"},
+        {"public_url": "https://purse.example"},
     ],
 )
 def test_what_reveals_instants_or_lets_people_in_is_stated(changed: dict[str, Any]) -> None:

@@ -1,0 +1,27 @@
+"""``privypurse mcp``: the tools of agents on standard input and output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from privypurse.cli.service import Credentials, fail, service
+
+
+def mcp(context: typer.Context) -> None:
+    """Serve the tools for agents over standard input and output (Model Context Protocol)."""
+    try:
+        # The SDK of the protocol is an extra, and takes a second to load.
+        from privypurse.cli.bridge import serve
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("mcp", "httpx2"):
+            raise
+        fail("the SDK of the protocol is not installed: pip install 'privypurse[mcp]'", 2)
+    with service(context) as purse:
+        purse.me()  # Says what is wrong with the address or the key before an agent begins.
+        credentials: Credentials = context.find_root().obj
+        serve(credentials.url.rstrip("/"), credentials.read_key())
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"mcp": mcp}

@@ -1,0 +1,73 @@
+"""Passes the messages of one agent on to the service at ``/mcp``.
+
+The service alone knows the tools, so the bridge works with any version of them. The key stays in
+this process: the agent never reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp import Client, types
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+
+from privypurse.version import __version__
+
+#: Seconds for a reply. A call may wait for a deadline, by its argument at most 300 seconds.
+TIMEOUT = httpx2.Timeout(10.0, read=330.0)
+
+
+def serve(url: str, key: str) -> None:
+    """Serve the agent on standard input and output until it closes them."""
+    asyncio.run(_serve(url, key))
+
+
+async def _serve(url: str, key: str) -> None:
+    @asynccontextmanager
+    async def connected() -> AsyncIterator[Client]:
+        """A connection for one call, so that a service that restarts costs one call at most."""
+        headers = {"Authorization": f"Bearer {key}", "User-Agent": f"privypurse-mcp/{__version__}"}
+        try:
+            async with (
+                httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as http,
+                Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+            ):
+                yield client
+        except MCPError:
+            raise
+        except Exception:
+            # The groups of exceptions of the SDK would end the bridge.
+            raise MCPError(types.INTERNAL_ERROR, f"no reply from {url}") from None
+
+    async def list_tools(
+        _: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        async with connected() as client:
+            return await client.list_tools(cursor=params.cursor if params else None)
+
+    async def call_tool(
+        _: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        async with connected() as client:
+            return await client.call_tool(params.name, params.arguments)
+
+    async with connected() as client:
+        instructions = client.instructions
+    server: Server[Any] = Server(
+        "privypurse",
+        version=__version__,
+        title="PrivyPurse",
+        instructions=instructions,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
