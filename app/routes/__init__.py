@@ -4,6 +4,7 @@ from fastapi import APIRouter
 
 from app.routes import (
     audit,
+    budget_requests,
     budgets,
     catalogue,
     datasets,
@@ -27,6 +28,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     records.api,
     mock.api,
     budgets.api,
+    budget_requests.api,
     notices.api,
     quotes.api,
     ledger.api,

@@ -36,6 +36,7 @@ from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
 from storage.files.shared import Shared
 from storage.journal.settings import state_settings
+from storage.ledger.budget_requests import BudgetRequests
 from storage.ledger.ledger import Ledger
 from storage.people.identities import Identities
 from storage.people.sessions import Sessions
@@ -132,6 +133,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             files=files,
             datasets=datasets,
             ledger=ledger,
+            budget_requests=BudgetRequests(database),
             queries=queries,
             execution=execution,
             answering=answering,

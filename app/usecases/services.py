@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from storage.assurance.refusals import Refusals
     from storage.catalogue.datasets import Datasets
     from storage.database.database import Database
+    from storage.ledger.budget_requests import BudgetRequests
     from storage.ledger.ledger import Ledger
     from storage.people.identities import Identities
     from storage.people.sessions import Sessions
@@ -47,6 +48,7 @@ class Services:
     files: Files
     datasets: Datasets
     ledger: Ledger
+    budget_requests: BudgetRequests
     queries: Queries
     execution: Execution
     answering: Answering

@@ -14,14 +14,14 @@ from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, literal_column, select, update
 
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.expressions import insert_once, now_us
-from storage.database.pages import Page, equal, page_of
+from storage.database.pages import Page, equal, page_of, read_as
 from storage.database.tables import budget_request, dataset, users
-from storage.errors import AlreadyExists, NotFound, TooLate
+from storage.errors import NotFound, RequestDecided, RequestOpen
 from storage.journal.facts import FactKind, changed
 from storage.journal.layouts import salted_digest
 from storage.journal.streams import record
@@ -32,6 +32,8 @@ _REQUESTS = (
     .join_from(budget_request, dataset, dataset.c.id == _r.dataset_id)
     .join(users, users.c.id == _r.analyst_id)
 )
+#: The condition of the unique index of open requests, as a literal so that the index is found.
+_IS_OPEN = _r.state == literal_column("0")
 #: The columns that a fact states as they are.
 _STATED = (
     *("dataset_id", "analyst_id", "eps_n", "delta_a", "until_us", "created_us", "state"),
@@ -73,11 +75,8 @@ class BudgetRequest:
         granted = None
         if row.granted_eps_n is not None:
             granted = PrivacyLoss(row.granted_eps_n, row.granted_delta_a)
-        return cls(
-            *(row.id, row.dataset_id, row.dataset, row.analyst_id, row.analyst),
-            *(PrivacyLoss(row.eps_n, row.delta_a), row.until_us, row.purpose, row.created_us),
-            *(RequestState(row.state), row.decided_us, granted, row.granted_until_us, row.reason),
-        )
+        loss = PrivacyLoss(row.eps_n, row.delta_a)
+        return read_as(cls, row, loss=loss, state=RequestState(row.state), granted=granted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +115,15 @@ class BudgetRequests:
         until_us: int | None,
         purpose: str,
     ) -> BudgetRequest:
-        """Stores a new request. Raises: AlreadyExists while one of the analyst is open there."""
+        """Stores a new request. Raises: RequestOpen while another is open there."""
 
         def work(connection: Connection) -> None:
             salt = os.urandom(32)
-            is_open = _r.state == 0
             once = insert_once(
                 connection.dialect.name,
                 budget_request,
                 *("dataset_id", "analyst_id"),
-                where=is_open,
+                where=_IS_OPEN,
             )
             values = {
                 "id": id,
@@ -140,9 +138,7 @@ class BudgetRequests:
                 "purpose_digest": _digest(salt, "purpose", purpose),
             }
             if connection.execute(once.values(**values).returning(_r.id)).one_or_none() is None:
-                raise AlreadyExists(
-                    "an open request for this dataset exists: wait for the decision"
-                )
+                raise RequestOpen("the analyst has an open request for this dataset")
             _change(connection, id, analyst_id, "request.make", {})
 
         self._database.write(work)
@@ -167,11 +163,11 @@ class BudgetRequests:
     def decide(self, connection: Connection, id: UUID, actor_id: int, decision: Decision) -> None:
         """Stores the decision in the transaction that also sets the allowance.
 
-        Raises: TooLate if the request is no longer open.
+        Raises: RequestDecided.
         """
         row = _locked(connection, id)
         if row.state != RequestState.OPEN:
-            raise TooLate(id)
+            raise RequestDecided("the request is no longer open")
         action = "request.refuse" if decision.granted is None else "request.grant"
         values = {
             **decision.columns,
@@ -182,7 +178,7 @@ class BudgetRequests:
         _change(connection, id, actor_id, action, values)
 
     def refuse(self, id: UUID, actor_id: int, decision: Decision) -> None:
-        """Stores a decision that sets no allowance. Raises: TooLate."""
+        """Stores a decision that sets no allowance. Raises: RequestDecided."""
         self._database.write(lambda one: self.decide(one, id, actor_id, decision))
 
     def erase(self, id: UUID, actor_id: int) -> None:

@@ -14,6 +14,7 @@ from app.contract.errors import Forbidden
 from app.identity.callers import Caller
 from app.usecases import (
     audit,
+    budget_requests,
     budgets,
     datasets,
     health,
@@ -58,6 +59,11 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     budgets.own: "analyst",
     budgets.own_account: "analyst",
     budgets.history: "analyst",
+    budget_requests.make: "analyst",
+    budget_requests.page: "owner analyst",
+    budget_requests.outlook: "owner",
+    budget_requests.decide: "owner",
+    budget_requests.erase: "owner analyst",
     purchases.preview: "owner",
     spending.usual: "analyst",
     spending.of_cap: "owner auditor",
