@@ -74,6 +74,12 @@ def page(
     return Listing(items=list(map(_out, rows.items)), next=rows.next)
 
 
+def may_decide(services: Services, caller: Caller, name: str) -> bool:
+    """True if the caller decides about the requests on this dataset. Raises: NotFound."""
+    require(caller, "owner", "analyst")
+    return is_owner(visible(services, caller, name), caller)
+
+
 def outlook(services: Services, caller: Caller, name: str, id: str) -> Outlook:
     """One request on the caller's own dataset, and what a grant would mean. Raises: NotFound."""
     require(caller, "owner")

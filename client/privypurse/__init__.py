@@ -19,6 +19,7 @@ from privypurse.administration import IssuedKey
 from privypurse.amounts import Amount
 from privypurse.answers import Answer, Interval, Selection, TopK, Value
 from privypurse.asynchronous import AsyncPrivyPurse
+from privypurse.budget_requests import BudgetRequest
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
@@ -70,6 +71,7 @@ __all__ = [
     "Balance",
     "BelowSpent",
     "BudgetExhausted",
+    "BudgetRequest",
     "Budgets",
     "Busy",
     "CapExhausted",
