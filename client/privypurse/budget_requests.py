@@ -65,8 +65,8 @@ class BudgetRequests:
     ) -> BudgetRequest:
         """Ask the owner of a dataset for an allowance: the whole of it, not something on top.
 
-        ``purpose``: at most 2,000 characters on one line. ``until``: a moment with a time zone. From
-        then on the allowance would take no new charge. Raises: Problem ``request-open``.
+        ``purpose``: at most 2,000 characters on one line. ``until``: a moment with a time zone.
+        From then on the allowance would take no new charge. Raises: Problem ``request-open``.
         """
         body = {**limit(epsilon, delta), "purpose": purpose}
         if until is not None:
