@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.engine.uploads import Uploads
     from app.engine.verifying import Verifier
     from app.engine.warm_up import WarmUp
+    from app.identity.certificate_key import CertificateKey
     from app.identity.tokens import Tokens
     from app.telemetry.metrics import Metrics
     from app.usecases.charge_sums import ChargeSums
@@ -44,6 +45,7 @@ class Services:
     users: Users
     identities: Identities
     tokens: Tokens | None
+    certificate_key: CertificateKey
     sessions: Sessions
     files: Files
     datasets: Datasets

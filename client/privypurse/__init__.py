@@ -20,6 +20,7 @@ from privypurse.amounts import Amount
 from privypurse.answers import Answer, Interval, Selection, TopK, Value
 from privypurse.asynchronous import AsyncPrivyPurse
 from privypurse.budget_requests import BudgetRequest
+from privypurse.certificates import Certificate, CertificateInvalid, verify_certificate
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
@@ -75,6 +76,8 @@ __all__ = [
     "Budgets",
     "Busy",
     "CapExhausted",
+    "Certificate",
+    "CertificateInvalid",
     "Clusters",
     "Dataset",
     "Distance",
@@ -131,4 +134,5 @@ __all__ = [
     "table",
     "top_k",
     "tree",
+    "verify_certificate",
 ]

@@ -105,6 +105,10 @@ class AsyncPrivyPurse:
     refuse_request = _awaited(PrivyPurse.refuse_request)
     erase_request = _awaited(PrivyPurse.erase_request)
 
+    certificate = _awaited(PrivyPurse.certificate)
+    dataset_certificate = _awaited(PrivyPurse.dataset_certificate)
+    certificate_keys = _awaited(PrivyPurse.certificate_keys)
+
     users = _awaited(PrivyPurse.users)
     create_user = _awaited(PrivyPurse.create_user)
     change_roles = _awaited(PrivyPurse.change_roles)

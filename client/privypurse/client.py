@@ -22,6 +22,7 @@ from privypurse.administration import Administration
 from privypurse.amounts import Number, loss
 from privypurse.answers import Answer
 from privypurse.budget_requests import BudgetRequests
+from privypurse.certificates import Certificates
 from privypurse.connection import Connection, part
 from privypurse.frames import Listing, Stream
 from privypurse.history import PastQuery, stored_answer
@@ -35,7 +36,7 @@ from privypurse.quotes import Quote
 A = TypeVar("A")
 
 
-class PrivyPurse(KindCalls, Ownership, BudgetRequests, Administration):
+class PrivyPurse(KindCalls, Ownership, BudgetRequests, Certificates, Administration):
     """A service at ``url`` and the key of one of its users.
 
     One call gives one answer and one charge, also if the connection is lost or the service is

@@ -35,6 +35,7 @@ class FactKind(IntEnum):
     SETTINGS = 38
     HEADS = 39
     REQUEST = 44
+    CERTIFICATE_KEY = 45
     # No page shows facts of the following kinds: rows that existed before the journal, the first
     # key of a user, and versions. Danger: the moment at which a version is ready reveals how long
     # its records took to prepare.

@@ -26,7 +26,11 @@ def privypurse(
 
 for group, commands, summary in (
     ("users", users.COMMANDS, "Users, roles and keys (admin)."),
-    ("datasets", datasets.COMMANDS, "Datasets and their records (owner)."),
+    (
+        "datasets",
+        {**datasets.COMMANDS, "certificate": certificates.dataset_certificate},
+        "Datasets and their records (owner).",
+    ),
     ("requests", budget_requests.COMMANDS, "Requests for budget (analyst, owner)."),
 ):
     subcommands = typer.Typer(help=summary, no_args_is_help=True)
