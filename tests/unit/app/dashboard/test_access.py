@@ -42,6 +42,8 @@ CONTRACT = {
     "GET /ui/datasets/{name}/requests/{id}": "owner",
     "POST /ui/datasets/{name}/requests/{id}": "owner",
     "POST /ui/datasets/{name}/requests/{id}/erase": "owner analyst",
+    "GET /ui/datasets/{name}/certificate": "owner auditor",
+    "GET /ui/queries/{query_id}/certificate": "analyst",
     "GET /ui/register": "owner",
     "POST /ui/register": "owner",
     "GET /ui/grants": "owner auditor",
