@@ -36,14 +36,12 @@ class BudgetRequest:
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
         plain = ("id", "status", "dataset", "analyst", "purpose", "reason")
-        moments = ("until", "created", "decided", "granted_until")
+        moments = ("until", "decided", "granted_until")
         granted = body["granted"]
         return cls(
             **{name: body[name] for name in plain},
-            **{
-                name: None if body[name] is None else datetime.fromisoformat(body[name])
-                for name in moments
-            },
+            **dict(zip(moments, map(_moment, map(body.get, moments)), strict=True)),
+            created=datetime.fromisoformat(body["created"]),
             requested=Amount.of(body),
             granted=None if granted is None else Amount.of(granted),
         )
@@ -111,3 +109,7 @@ class BudgetRequests:
     def _decide(self, dataset: str, id: str, body: Mapping[str, Any]) -> BudgetRequest:
         path = f"/v1/datasets/{part(dataset)}/requests/{part(id)}/decision"
         return BudgetRequest.of(self._connection.json("POST", path, json=body, repeatable=False))
+
+
+def _moment(text: Any) -> Any:
+    return None if text is None else datetime.fromisoformat(text)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, literal_column, select
+from sqlalchemy import ColumnElement, Connection, literal_column, select
 
 from accounting.account import AccountRank
 from accounting.measures import MEASURES
@@ -23,7 +23,7 @@ from storage.queries.history import MINUTE_US
 
 _a, _j, _q = budget_account.c, journal.c, query.c
 #: A literal, so that the unique index of endings is used.
-_ENDED = literal_column("5")
+_ENDED: ColumnElement[int] = literal_column("5")
 
 
 @dataclass(frozen=True, slots=True)

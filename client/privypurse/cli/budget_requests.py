@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ from privypurse.cli.service import service
 Dataset = Annotated[str, typer.Argument(help="Name of the dataset.")]
 Id = Annotated[str, typer.Argument(help="Id of the request, as `requests list` shows it.")]
 Reason = Annotated[str, typer.Option(help="Why: a text for the analyst, on one line.")]
+End = datetime | Literal["as requested"] | None
 Until = Annotated[
     datetime | None,
     typer.Option(formats=["%Y-%m-%d"], help="The day (UTC) on which the allowance ends."),
@@ -54,7 +55,7 @@ def grant(
     until: Until = None,
 ) -> None:
     """Grant a request, as it is or changed."""
-    ends = "as requested" if until is None else _utc(until)
+    ends: End = "as requested" if until is None else _utc(until)
     with service(context) as purse:
         _show(
             purse.grant_request(
