@@ -52,10 +52,10 @@ def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -
         raise Forbidden
     stored = visible(services, caller, name)
     until_us = None if body.until is None else _ahead(services, microseconds(body.until))
-    made = services.budget_requests.make(
+    request = services.budget_requests.make(
         uuid7(), stored.id, caller.id, body.loss, until_us, body.purpose
     )
-    return _out(made)
+    return _out(request)
 
 
 def page(
@@ -74,10 +74,12 @@ def page(
     return Listing(items=list(map(_out, rows.items)), next=rows.next)
 
 
-def may_decide(services: Services, caller: Caller, name: str) -> bool:
-    """True if the caller decides about the requests on this dataset. Raises: NotFound."""
+def rights(services: Services, caller: Caller, name: str) -> Rights:
+    """What the caller may do about requests on this dataset. Raises: NotFound."""
     require(caller, "owner", "analyst")
-    return is_owner(visible(services, caller, name), caller)
+    decides = is_owner(visible(services, caller, name), caller)
+    may_request = "analyst" in caller.roles and not caller.scope.is_restricted and not decides
+    return Rights(may_request, decides)
 
 
 def outlook(services: Services, caller: Caller, name: str, id: str) -> Outlook:

@@ -27,7 +27,6 @@ from app.usecases import budgets, queries
 from app.usecases.registry import nist_fields, registry_fields, unit_of
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
-from mechanisms.model.domains import Dataset
 from storage.catalogue.datasets import StoredDataset
 from storage.errors import NotFound, StillRunning
 from storage.journal.certificate_keys import PublicKey, certificate_keys
@@ -142,7 +141,7 @@ def _noise(dataset: StoredDataset, stated: dict[str, Any]) -> dict[str, Any]:
     """How the noise was drawn: the steps of the charge, and the mechanisms with their sources."""
     query = QUERY.validate_json(written(stated["query"]))
     resolved: dict[str, str] = {}
-    if isinstance(dataset.public, Dataset) and stated["charge"]["epsilon"] is not None:
+    if dataset.public is not None and stated["charge"]["epsilon"] is not None:
         loss = PrivacyLoss.parse(stated["charge"]["epsilon"], stated["charge"]["delta"])
         resolved = dict(query.price(dataset.public, loss).resolved)
     names = {*resolved.values(), *(one for one in stated["query"].values() if isinstance(one, str))}

@@ -114,7 +114,7 @@ def _page(visit: Visit, name: str, alert: Alert | None = None) -> Response:
         "dataset.html",
         dataset=details.view.model_dump(mode="json", exclude_none=True),
         is_owner=details.is_owner,
-        may_certify=details.is_owner or "auditor" in visit.caller.roles,
+        may_certify=details.may_certify,
         versions=details.view.versions or [],
         limits={"upload": settings.upload_limit // 2**20, "work": settings.preparation_limit},
         alert=alert,

@@ -20,8 +20,8 @@ UNTIL = datetime(2100, 1, 1, tzinfo=UTC)
 
 def test_a_request_is_sent_once_and_read(play: Play) -> None:
     purse, script = play((201, REQUEST, {}))
-    made = purse.request_budget("people", epsilon=2, purpose="a report", until=UNTIL)
-    assert (made.requested.epsilon, made.until, made.granted) == (Decimal(2), UNTIL, None)
+    request = purse.request_budget("people", epsilon=2, purpose="a report", until=UNTIL)
+    assert (request.requested.epsilon, request.until, request.granted) == (Decimal(2), UNTIL, None)
     (sent,) = script.requests
     assert (sent.method, sent.url.path) == ("POST", "/v1/datasets/people/requests")
     assert json.loads(sent.content) == {

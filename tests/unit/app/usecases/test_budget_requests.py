@@ -55,9 +55,9 @@ def triangle(people: Service) -> Service:
 
 
 def test_a_request_is_granted_and_queried(triangle: Service) -> None:
-    made = ask(triangle)
-    assert made.status_code == 201
-    assert made.json() | {"id": "", "created": ""} == {
+    sent = ask(triangle)
+    assert sent.status_code == 201
+    assert sent.json() | {"id": "", "created": ""} == {
         "id": "",
         "created": "",
         "dataset": "triangle",
@@ -74,15 +74,15 @@ def test_a_request_is_granted_and_queried(triangle: Service) -> None:
     }
     assert "request_made" in kinds(triangle, "olga")
     assert "request_made" not in kinds(triangle, "ana")
-    assert triangle("olga", "GET", PATH).json()["items"] == [made.json()]
+    assert triangle("olga", "GET", PATH).json()["items"] == [sent.json()]
     assert ask(triangle).json()["type"] == "/problems/request-open"
-    decided = decide(triangle, made.json()["id"], epsilon="2")
+    decided = decide(triangle, sent.json()["id"], epsilon="2")
     assert (decided.status_code, decided.json()["status"]) == (200, "granted")
     assert decided.json()["granted"] == {"epsilon": "2", "delta": "0"}
     assert account(triangle)["allowance"]["epsilon"] == "2"
     assert kinds(triangle, "ana") == ["request_decided"]
     assert "request_made" not in kinds(triangle, "olga")
-    again = decide(triangle, made.json()["id"], epsilon="9")
+    again = decide(triangle, sent.json()["id"], epsilon="9")
     assert (again.status_code, again.json()["type"]) == (409, "/problems/request-decided")
     assert account(triangle)["allowance"]["epsilon"] == "2"
     assert query(triangle, "2").status_code == 201

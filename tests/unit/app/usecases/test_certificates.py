@@ -116,9 +116,9 @@ def test_no_changed_byte_passes(people: Service, answered: Any, tmp_path: Path) 
             verify_certificate(changed, keys)
     stranger = CertificateKey.open(tmp_path / "elsewhere")
     forged = stranger.signed(b"{}")
-    for given in (keys, {"keys": [stranger.public | {"kid": keys["keys"][0]["kid"]}]}, {}):
+    for others in (keys, {"keys": [stranger.public | {"kid": keys["keys"][0]["kid"]}]}, {}):
         with pytest.raises(CertificateInvalid):
-            verify_certificate(forged, given)
+            verify_certificate(forged, others)
     unsigned = b"eyJhbGciOiJub25lIn0." + content.split(b".")[1] + b"."
     with pytest.raises(CertificateInvalid):
         verify_certificate(unsigned, keys)

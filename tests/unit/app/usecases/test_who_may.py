@@ -63,7 +63,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     budget_requests.make: "analyst",
     budget_requests.page: "owner analyst",
     budget_requests.outlook: "owner",
-    budget_requests.may_decide: "owner analyst",
+    budget_requests.rights: "owner analyst",
     budget_requests.decide: "owner",
     budget_requests.erase: "owner analyst",
     certificates.of_answer: "analyst",
