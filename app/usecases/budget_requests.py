@@ -41,6 +41,14 @@ class Outlook:
     purchases: list[purchases.Purchase]
 
 
+@dataclass(frozen=True)
+class Rights:
+    """Whether a caller may request budget on a dataset, and decide about such requests."""
+
+    may_request: bool
+    may_decide: bool
+
+
 def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -> BudgetRequestOut:
     """Request an allowance on a dataset that the caller may see.
 
