@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import typer
 
-from privypurse.cli import budgets, datasets, queries, users, workshop
+from privypurse.cli import (
+    budget_requests,
+    budgets,
+    certificates,
+    datasets,
+    queries,
+    users,
+    workshop,
+)
 from privypurse.cli.service import DEFAULT_URL, Credentials, KeyFileOption, KeyOption, UrlOption
 
 cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -37,7 +45,8 @@ for group, commands, summary in (
     for name, command in commands.items():
         subcommands.command(name)(command)
     cli.add_typer(subcommands, name=group)
-for name, command in (budgets.COMMANDS | queries.COMMANDS | workshop.COMMANDS).items():
+ALONE = budgets.COMMANDS | queries.COMMANDS | certificates.COMMANDS | workshop.COMMANDS
+for name, command in ALONE.items():
     cli.command(name)(command)
 
 
