@@ -32,6 +32,14 @@ class BudgetExhausted(AccountingError):
         self.rank = rank
 
 
+class AllowanceEnded(BudgetExhausted):
+    """The allowance was granted until a moment that has passed; nothing was charged."""
+
+    def __init__(self, *, charge: PrivacyLoss) -> None:
+        super().__init__(charge=charge, remaining=PrivacyLoss(0))
+        self.args = ("the allowance has ended, so nothing of it remains",)
+
+
 class CapExhausted(AccountingError):
     """The charge does not fit the cap of the dataset; nothing was charged.
 

@@ -69,6 +69,14 @@ class TooLate(StorageError):
         self.id = id
 
 
+class RequestOpen(StorageError):
+    """The analyst has an open request for budget on this dataset already."""
+
+
+class RequestDecided(StorageError):
+    """The request for budget is decided or withdrawn, so nothing is left to decide."""
+
+
 class NoRecords(StorageError):
     """The dataset has no published version to query."""
 

@@ -14,6 +14,7 @@ from accounting.conversion import MOST_COMPOSITION_ATTO
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import Allowance, Charged, CompositionFields, Epsilon, Limit, Units
 from app.contract.models import Listing, Reply
+from app.contract.times import Moment
 
 #: The charges that one point of a budget's history sums up: of a day, a kind or a mechanism.
 By = Literal["day", "kind", "mechanism"]
@@ -36,15 +37,18 @@ class AccountBalance(Reply):
 
     allowance: Allowance = Field(validation_alias=AliasPath("account", "limit"))
     spent: Charged = Field(validation_alias=AliasPath("account", "charged"))
-    remaining: Charged = Field(validation_alias=AliasPath("account", "remaining"))
-    largest_epsilon: Epsilon = Field(
-        validation_alias=AliasPath("account", "largest_epsilon"),
-        description="The largest ε of a single query that still fits.",
-    )
+    remaining: Charged
+    largest_epsilon: Epsilon = Field(description="The largest ε of a single query that still fits.")
     fits_more: dict[str, int] = Field(
         default_factory=dict,
         description="By kind of query: how many more of them fit at an ε of 0.1.",
     )
+    until: Moment | None = Field(
+        default=None,
+        validation_alias="until_us",
+        description="From then on nothing of it remains; absent if it has no end.",
+    )
+    is_over: bool = Field(default=False, exclude=True)
 
     @property
     def counts_rho(self) -> bool:
@@ -54,6 +58,8 @@ class AccountBalance(Reply):
     @model_serializer(mode="wrap")
     def _with_rho(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         members: dict[str, Any] = serialize(self)
+        if self.until is None:
+            del members["until"]
         if not self.counts_rho:
             # Both follow from what remains of ε.
             del members["largest_epsilon"], members["fits_more"]

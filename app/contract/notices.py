@@ -5,14 +5,17 @@ from typing import Literal
 
 from app.contract.models import Reply
 
-NoticeKind = Literal["budget_low", "version_ready", "ledger_frozen"]
+NoticeKind = Literal[
+    "budget_low", "version_ready", "ledger_frozen", "request_made", "request_decided"
+]
 
 
 class NoticeOut(Reply):
     """Something that concerns the caller now. It goes when its reason is gone.
 
     ``account``, of a budget that is low: ``analyst`` (on ``dataset``), ``analyst_total`` or
-    ``key``. ``version``: the version that is ready. ``text``: the same as a sentence.
+    ``key``. ``version``: the version that is ready. ``request``: the id of a request for
+    budget. ``text``: the same as a sentence.
     """
 
     kind: NoticeKind
@@ -21,3 +24,4 @@ class NoticeOut(Reply):
     dataset: str | None = None
     account: str | None = None
     version: int | None = None
+    request: str | None = None

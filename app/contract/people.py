@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-from pydantic import AwareDatetime, BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from app.config.roles import Role
 from app.contract.amounts import Delta, LimitEpsilon
 from app.contract.budgets import AccountBalance
 from app.contract.models import Body, Name, NewName, Reply
-from app.contract.times import Moment
+from app.contract.times import Moment, MomentIn
 
 SortedRoles = Annotated[list[str], BeforeValidator(sorted)]
 Roles = Annotated[tuple[Role, ...], Field(min_length=1, max_length=4)]
@@ -65,16 +65,8 @@ class KeyIn(Body):
 
     epsilon: LimitEpsilon | None = None
     delta: Delta | None = None
-    until: AwareDatetime | None = None
+    until: MomentIn | None = None
     datasets: DatasetNames | None = None
-
-    @field_validator("until")
-    @classmethod
-    def _in_utc(cls, until: datetime | None) -> datetime | None:
-        try:
-            return None if until is None else until.astimezone(UTC)
-        except OverflowError:
-            raise ValueError("it is beyond the year 9999 in UTC") from None
 
     @model_validator(mode="after")
     def _limit(self) -> Self:

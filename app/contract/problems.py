@@ -302,6 +302,19 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         "The query can no longer be cancelled. Nothing was changed.",
         members=_facts("id"),
     ),
+    storage.RequestOpen: ProblemType(
+        409,
+        "request-open",
+        "Your request for budget on this dataset is not decided yet: wait for the decision, or "
+        "withdraw it. Nothing was changed.",
+        "A request is open",
+    ),
+    storage.RequestDecided: ProblemType(
+        409,
+        "request-decided",
+        "The request for budget is decided or withdrawn already. Nothing was changed.",
+        "Already decided",
+    ),
     storage.NoRecords: ProblemType(
         409, "no-records", "The dataset has no version that can be queried now."
     ),

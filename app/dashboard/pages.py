@@ -78,6 +78,12 @@ def to(path: str) -> Response:
     return RedirectResponse(path, 303, HEADERS)
 
 
+def signed_file(certificate: str, name: str) -> Response:
+    """A certificate as a file for download."""
+    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}.jws"'}
+    return Response(certificate, headers=headers, media_type="application/jose")
+
+
 def to_sign_in(request: Request) -> Response:
     """Redirect to the sign-in page, which leads back to the requested page."""
     if "hx-request" in request.headers:

@@ -8,6 +8,7 @@ from app.dashboard.templating import HERE
 from app.dashboard.views import (  # noqa: F401 - each file adds its routes to the router
     ask,
     auditing,
+    budget_requests,
     budgets,
     datasets,
     entrance,

@@ -35,18 +35,24 @@ counts_itself = DependsMarker(CountsItself())
 
 @dataclass(frozen=True)
 class Formats(Declaration):
-    """Declares the media types by the values of ``?format=``; without a known value, JSON."""
+    """Declares the media types by the values of ``?format=``; without a known value, ``other``."""
 
     media_types: tuple[tuple[str, str], ...]
+    other: str = JSON
 
     def media_type(self, request: Request) -> str:
         """The media type that the request chooses, without parameters such as ``charset``."""
         choice = request.query_params.get("format")
-        return dict(self.media_types).get(choice or "", JSON).partition(";")[0]
+        return dict(self.media_types).get(choice or "", self.other).partition(";")[0]
 
 
 def formats(**media_types: str) -> DependsMarker:
     return DependsMarker(Formats(tuple(media_types.items())))
+
+
+def sends(media_type: str) -> DependsMarker:
+    """Declares a route that sends this media type alone."""
+    return DependsMarker(Formats((), media_type))
 
 
 def declared(dependencies: Sequence[DependsMarker], kind: type[Declared]) -> Declared | None:

@@ -4,8 +4,10 @@ from fastapi import APIRouter
 
 from app.routes import (
     audit,
+    budget_requests,
     budgets,
     catalogue,
+    certificates,
     datasets,
     health,
     ledger,
@@ -27,7 +29,9 @@ ROUTERS: tuple[APIRouter, ...] = (
     records.api,
     mock.api,
     budgets.api,
+    budget_requests.api,
     notices.api,
+    certificates.api,
     quotes.api,
     ledger.api,
     audit.api,

@@ -21,6 +21,7 @@ from app.engine.scheduler import Scheduler
 from app.engine.uploads import Uploads
 from app.engine.verifying import Verifier
 from app.engine.warm_up import WarmUp
+from app.identity.certificate_key import CertificateKey
 from app.identity.code_flow import CodeFlow
 from app.identity.tokens import Tokens
 from app.service import warm, wings
@@ -36,7 +37,9 @@ from storage.assurance.refusals import Refusals
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
 from storage.files.shared import Shared
+from storage.journal.certificate_keys import state_certificate_key
 from storage.journal.settings import state_settings
+from storage.ledger.budget_requests import BudgetRequests
 from storage.ledger.ledger import Ledger
 from storage.people.identities import Identities
 from storage.people.sessions import Sessions
@@ -63,6 +66,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         users = Users(database)
         users.bootstrap(settings.bootstrap_key_file)
         state_settings(database, settings.stated())
+        certificate_key = CertificateKey.open(settings.data.absolute())
+        state_certificate_key(database, certificate_key.public)
         datasets = Datasets(database, files)
         datasets.claim_files()
         datasets.sweep()
@@ -134,10 +139,12 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             identities=Identities(database),
             tokens=tokens,
             code_flow=code_flow,
+            certificate_key=certificate_key,
             sessions=Sessions(database, users, round(settings.session_lifetime * 1e6)),
             files=files,
             datasets=datasets,
             ledger=ledger,
+            budget_requests=BudgetRequests(database),
             queries=queries,
             execution=execution,
             answering=answering,

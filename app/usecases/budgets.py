@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from accounting.account import Limit, counts_rho
 from accounting.privacy_loss import PrivacyLoss
@@ -66,11 +66,14 @@ def grant(
     analyst: str,
     limit: Limit,
     if_match: str | None = None,
+    until_us: int | None = None,
+    before: Callable[[Any], None] = lambda _connection: None,
 ) -> GrantedAccount:
     """Set the allowance of ``analyst`` on the caller's dataset.
 
-    ``if_match``: the etag that the account must have. Raises: NotFound, BelowSpent,
-    PreconditionFailed.
+    ``if_match``: the etag that the account must have. ``until_us``: the moment from which on it
+    takes no new charge, microseconds; None for no end. ``before`` runs first in the same
+    transaction. Raises: NotFound, BelowSpent, PreconditionFailed.
     """
     require(caller, "owner")
     stored = owned(services, caller, dataset)
@@ -78,7 +81,11 @@ def grant(
     if user is None or "analyst" not in user.roles:
         raise NotFound
     account = services.ledger.grant(
-        stored.id, user.id, limit, actor_id=caller.id, if_match=if_match
+        *(stored.id, user.id, limit),
+        actor_id=caller.id,
+        if_match=if_match,
+        until_us=until_us,
+        before=before,
     )
     return _balance(GrantedAccount, account, partial(charges_by_kind, stored))
 
@@ -119,7 +126,7 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     composition = services.ledger.largest_composition(row_of_cap)
     # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
     # charges of answers that the restored accounts of analysts do not hold.
-    pooled = sum((row.account.remaining for row in rows), cap.spent)
+    pooled = sum((row.remaining for row in rows), cap.spent)
     promise = PrivacyLoss(cap.allowance.epsilon_nano, cap.allowance.delta_atto + composition)
     # Where an account counts in ρ, sums of ε bound nothing, and the promise of the cap does.
     sums_bound = not (composition or any(row.account.limit.composition_atto for row in rows))
@@ -209,7 +216,7 @@ def _charges_on(services: Services, dataset: str) -> Charges:
 def _balance(kind: type[Balance], row: AccountRow, charges: Callable[[], Charges]) -> Balance:
     """An account as clients see it; if it counts in ρ, with what still fits by kind of query."""
     balance = kind.model_validate(row)
-    if not balance.counts_rho:
+    if not balance.counts_rho or row.is_over:
         return balance
     return balance.model_copy(update={"fits_more": more_by_kind(row.account, charges())})
 

@@ -22,10 +22,14 @@ DatasetView = DatasetOut | DatasetName
 
 @dataclass(frozen=True)
 class DatasetDetails:
-    """The part of one dataset that the caller may see, and whether the caller owns it."""
+    """The part of one dataset that the caller may see, and whether the caller owns it.
+
+    ``may_certify``: whether the caller may have its certificate.
+    """
 
     view: DatasetView
     is_owner: bool
+    may_certify: bool
 
 
 def register(services: Services, caller: Caller, registration: Registration) -> DatasetView:
@@ -61,7 +65,7 @@ def describe(services: Services, caller: Caller, name: str) -> DatasetDetails:
     if is_owner and isinstance(view, DatasetOut):
         versions = [_version(one, stored.version) for one in services.datasets.versions(stored.id)]
         view = view.model_copy(update={"versions": versions or None})
-    return DatasetDetails(view, is_owner)
+    return DatasetDetails(view, is_owner, is_owner or "auditor" in caller.roles)
 
 
 def facts(services: Services, caller: Caller, name: str) -> Facts:

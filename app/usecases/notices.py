@@ -10,14 +10,21 @@ from accounting.account import AccountRank
 from app.contract.budgets import AccountBalance
 from app.contract.ledger import ACCOUNTS
 from app.contract.models import Listing
-from app.contract.notices import NoticeOut
+from app.contract.notices import NoticeKind, NoticeOut
 from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.arms import LOW, is_low
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope
 from storage.ledger.accounts import AccountRow
-from storage.queries.notices import freezes, last_changes, versions_ready
+from storage.queries.notices import (
+    RequestNotice,
+    decisions,
+    freezes,
+    last_changes,
+    open_requests,
+    versions_ready,
+)
 
 #: A new version of a dataset stays among the notices for this long, in microseconds.
 NEWS_US = 14 * 86_400 * 1_000_000
@@ -25,7 +32,8 @@ NEWS_US = 14 * 86_400 * 1_000_000
 
 def page(services: Services, caller: Caller) -> Listing[NoticeOut]:
     """The caller's notices, newest first."""
-    notices = [*_frozen(services, caller), *_ready(services, caller), *_low(services, caller)]
+    sources = (_frozen, _requested, _decided, _ready, _low)
+    notices = [notice for source in sources for notice in source(services, caller)]
     notices.sort(key=lambda notice: notice.at, reverse=True)
     return Listing(items=notices, next=None)
 
@@ -51,7 +59,9 @@ def _low(services: Services, caller: Caller) -> Iterator[NoticeOut]:
         yield NoticeOut(
             kind="budget_low",
             at=moment(changes[row.id]),
-            text=f"Less than {LOW} % of {of} is left.",
+            text=f"{of[0].upper()}{of[1:]} has ended."
+            if row.is_over
+            else f"Less than {LOW} % of {of} is left.",
             dataset=row.dataset,
             account=ACCOUNTS[rank],
         )
@@ -85,6 +95,28 @@ def _ready(services: Services, caller: Caller) -> Iterator[NoticeOut]:
             dataset=one.dataset,
             version=one.version,
         )
+
+
+def _requested(services: Services, caller: Caller) -> Iterator[NoticeOut]:
+    if "owner" not in caller.roles:
+        return
+    for one in open_requests(services.database, caller.id):
+        text = f"{one.analyst} requests budget on {one.dataset}, and waits for your decision."
+        yield _about_request("request_made", one, text)
+
+
+def _decided(services: Services, caller: Caller) -> Iterator[NoticeOut]:
+    if "analyst" not in caller.roles:
+        return
+    since_us = services.database.now_us() - NEWS_US
+    for one in decisions(services.database, caller.id, since_us, caller.scope.datasets):
+        text = f"Your request for budget on {one.dataset} was {one.state.name.lower()}."
+        yield _about_request("request_decided", one, text)
+
+
+def _about_request(kind: NoticeKind, one: RequestNotice, text: str) -> NoticeOut:
+    at, id = moment(one.at_us), str(one.id)
+    return NoticeOut(kind=kind, at=at, text=text, dataset=one.dataset, request=id)
 
 
 def _frozen(services: Services, caller: Caller) -> Iterator[NoticeOut]:

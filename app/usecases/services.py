@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from app.engine.uploads import Uploads
     from app.engine.verifying import Verifier
     from app.engine.warm_up import WarmUp
+    from app.identity.certificate_key import CertificateKey
     from app.identity.code_flow import CodeFlow
     from app.identity.tokens import Tokens
     from app.telemetry.metrics import Metrics
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from storage.assurance.refusals import Refusals
     from storage.catalogue.datasets import Datasets
     from storage.database.database import Database
+    from storage.ledger.budget_requests import BudgetRequests
     from storage.ledger.ledger import Ledger
     from storage.people.identities import Identities
     from storage.people.sessions import Sessions
@@ -45,10 +47,12 @@ class Services:
     identities: Identities
     tokens: Tokens | None
     code_flow: CodeFlow | None
+    certificate_key: CertificateKey
     sessions: Sessions
     files: Files
     datasets: Datasets
     ledger: Ledger
+    budget_requests: BudgetRequests
     queries: Queries
     execution: Execution
     answering: Answering

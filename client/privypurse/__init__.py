@@ -20,6 +20,8 @@ from privypurse.amounts import Amount
 from privypurse.answers import Answer, Interval, Selection, TopK, Value
 from privypurse.asynchronous import AsyncPrivyPurse
 from privypurse.averages import Average, average
+from privypurse.budget_requests import BudgetRequest
+from privypurse.certificates import Certificate, CertificateInvalid, verify_certificate
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
 from privypurse.distances import Distance, Distances
@@ -73,9 +75,12 @@ __all__ = [
     "Balance",
     "BelowSpent",
     "BudgetExhausted",
+    "BudgetRequest",
     "Budgets",
     "Busy",
     "CapExhausted",
+    "Certificate",
+    "CertificateInvalid",
     "Clusters",
     "Dataset",
     "Distance",
@@ -134,4 +139,5 @@ __all__ = [
     "table",
     "top_k",
     "tree",
+    "verify_certificate",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self
@@ -48,19 +48,25 @@ class Balance:
     """A limit, its spent part and its remaining part; ``spent`` includes running queries.
 
     ``largest_epsilon``: the largest ε of a single query that still fits. In an account that counts
-    in ρ it may exceed what remains of ε.
+    in ρ it may exceed what remains of ε. ``until``: from then on nothing remains; None for no end.
     """
 
     allowance: Amount
     spent: Amount
     remaining: Amount
     largest_epsilon: Decimal
+    until: datetime | None = field(default=None, kw_only=True)
 
     @staticmethod
     def amounts(body: Mapping[str, Any]) -> dict[str, Any]:
         amounts = {name: Amount.of(body[name]) for name in ("allowance", "spent", "remaining")}
         largest = body.get("largest_epsilon", body["remaining"]["epsilon"])
-        return {**amounts, "largest_epsilon": Decimal(largest)}
+        until = body.get("until")
+        return {
+            **amounts,
+            "largest_epsilon": Decimal(largest),
+            "until": None if until is None else datetime.fromisoformat(until),
+        }
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Balance:
@@ -177,18 +183,21 @@ class Verification:
 class Notice:
     """Something that concerns you now; ``text`` says it in a sentence.
 
-    ``kind``: ``budget_low``, ``version_ready`` or ``ledger_frozen``.
+    ``kind``: ``budget_low``, ``version_ready``, ``ledger_frozen``, ``request_made`` or
+    ``request_decided``. ``request``: the id of a request for budget, else None.
     """
 
     kind: str
     at: datetime
     text: str
     dataset: str | None
+    request: str | None = None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
         return cls(
-            body["kind"], datetime.fromisoformat(body["at"]), body["text"], body.get("dataset")
+            *(body["kind"], datetime.fromisoformat(body["at"]), body["text"]),
+            *(body.get("dataset"), body.get("request")),
         )
 
 

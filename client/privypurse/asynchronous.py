@@ -99,6 +99,16 @@ class AsyncPrivyPurse:
     grant = _awaited(PrivyPurse.grant)
     budgets_of = _awaited(PrivyPurse.budgets_of)
 
+    request_budget = _awaited(PrivyPurse.request_budget)
+    budget_requests = _iterated(PrivyPurse.budget_requests)
+    grant_request = _awaited(PrivyPurse.grant_request)
+    refuse_request = _awaited(PrivyPurse.refuse_request)
+    erase_request = _awaited(PrivyPurse.erase_request)
+
+    certificate = _awaited(PrivyPurse.certificate)
+    dataset_certificate = _awaited(PrivyPurse.dataset_certificate)
+    certificate_keys = _awaited(PrivyPurse.certificate_keys)
+
     users = _awaited(PrivyPurse.users)
     create_user = _awaited(PrivyPurse.create_user)
     change_roles = _awaited(PrivyPurse.change_roles)

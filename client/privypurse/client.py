@@ -21,6 +21,8 @@ from privypurse.accounts import (
 from privypurse.administration import Administration
 from privypurse.amounts import Number, loss
 from privypurse.answers import Answer
+from privypurse.budget_requests import BudgetRequests
+from privypurse.certificates import Certificates
 from privypurse.connection import Connection, part
 from privypurse.frames import Listing, Stream
 from privypurse.history import PastQuery, stored_answer
@@ -34,7 +36,7 @@ from privypurse.quotes import Quote
 A = TypeVar("A")
 
 
-class PrivyPurse(KindCalls, Ownership, Administration):
+class PrivyPurse(KindCalls, Ownership, BudgetRequests, Certificates, Administration):
     """A service at ``url`` and the key of one of its users.
 
     One call gives one answer and one charge, also if the connection is lost or the service is
@@ -98,7 +100,7 @@ class PrivyPurse(KindCalls, Ownership, Administration):
         return None if balance is None else Balance.of(balance)
 
     def notices(self) -> Listing[Notice]:
-        """What concerns you now, newest first: low budgets, new versions, frozen accounts."""
+        """What concerns you now, newest first: low budgets, requests, new versions and others."""
         items = self._connection.json("GET", "/v1/notices")["items"]
         return Listing(Notice.of(one) for one in items)
 

@@ -23,6 +23,7 @@ from storage.database.expressions import uuid_bytes
 from storage.database.tables import (
     api_key,
     budget_account,
+    budget_request,
     dataset,
     dataset_version,
     entry,
@@ -33,6 +34,7 @@ from storage.database.tables import (
 )
 from storage.journal.facts import FactKind, canonical, number_subject
 from storage.journal.layouts import EntryKind
+from storage.ledger.budget_requests import request_state
 from storage.ledger.freezing import OPERATOR
 from storage.people.person_facts import key_state, user_state
 
@@ -48,6 +50,7 @@ _USER_KEYS = (int(FactKind.KEY), int(FactKind.UNTOLD_KEY))
 _DATASETS = (int(FactKind.DATASET), int(FactKind.UNTOLD_DATASET))
 _VERSION = int(FactKind.UNTOLD_VERSION)
 _LIMIT = int(FactKind.LIMIT)
+_REQUEST = int(FactKind.REQUEST)
 #: The tables whose rows from before the journal can no longer change, so one digest covers all of
 #: them. Of queries it covers those that had ended.
 _READ_ONLY = ("settlement", "audit", "query")
@@ -69,6 +72,8 @@ class Facts:
     first_stream: int = 0
     #: For each account, the numbers of those entries that set a limit by the word of a fact.
     limits: dict[bytes, set[int]] = field(default_factory=lambda: defaultdict(set))
+    #: For each account, the last entry that a fact names, and when the account ends by that fact.
+    ends: dict[bytes, tuple[int, Any]] = field(default_factory=dict)
     #: For each query, the attempt and the moment in microseconds of each takeover.
     takeovers: dict[bytes, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
 
@@ -86,7 +91,10 @@ class Facts:
             if kind == _TAKEN_OVER:
                 self.takeovers[subject].append((_whole(values["attempt"]), at_us))
             elif kind == _LIMIT:
-                self.limits[subject].add(_whole(values["revision"]))
+                seq = _whole(values["revision"])
+                self.limits[subject].add(seq)
+                if seq >= self.ends.get(subject, (0, None))[0]:
+                    self.ends[subject] = seq, values["state"].get("until_us")
             elif kind in _USERS:
                 self._change("users", subject, subject, values)
             elif kind in _USER_KEYS:
@@ -94,6 +102,8 @@ class Facts:
             elif kind in _DATASETS:
                 values["state"].pop("nodes", None)
                 self._change("dataset", subject, subject, values)
+            elif kind == _REQUEST:
+                self._change("budget_request", subject, subject, values)
             elif kind == _VERSION:
                 number = number_subject(values["state"]["version"])
                 self._change("dataset_version", subject, subject + number, values)
@@ -183,6 +193,9 @@ def _rows(connection: Connection) -> Iterator[tuple[str, bytes, str, Any, int | 
         key = number_subject(row.dataset_id) + number_subject(row.version)
         name = f"dataset {row.dataset_id}, version {row.version}"
         yield "dataset_version", key, name, version_state(row), None
+    for row in connection.execute(select(budget_request)).all():
+        name = f"request {row.id}"
+        yield "budget_request", row.id.bytes, name, request_state(row), row.revision
 
 
 def _gone(connection: Connection, facts: Facts) -> Bad:
@@ -231,7 +244,7 @@ def _check_limits(connection: Connection, facts: Facts) -> Bad | None:
     The operator's own changes have no such fact: their actor is 0. In a ledger from before the
     journal, facts begin with the first limit that was set afterwards.
     """
-    columns = (_a.id, _a.rank, _a.dataset_id, _a.analyst_id)
+    columns = (_a.id, _a.rank, _a.dataset_id, _a.analyst_id, _a.until_us)
     accounts = {row.id: row for row in connection.execute(select(*columns).order_by(_a.id))}
     is_older = bool(facts.adopted)
 
@@ -242,6 +255,9 @@ def _check_limits(connection: Connection, facts: Facts) -> Bad | None:
         is_granted = account.rank == AccountRank.DATASET or number_subject(id) in facts.limits
         if not (is_granted or is_older):
             return bad(id, "budget_account", f"account {id}", "was opened without a fact")
+        _, until_us = facts.ends.get(number_subject(id), (0, None))
+        if account.until_us != until_us:
+            return bad(id, "budget_account", f"account {id}", f"should end at {until_us}")
     changes = select(_e.account_id, _e.seq).where(
         _e.kind == int(EntryKind.LIMIT_CHANGE), _e.actor != OPERATOR
     )

@@ -19,6 +19,7 @@ GRANTS = {
     "settlement": "SELECT",
     "audit": "SELECT",
     "budget_account": "SELECT, INSERT, UPDATE",
+    "budget_request": "SELECT, INSERT, UPDATE",
     "query": "SELECT, INSERT, UPDATE",
     "users": "SELECT, INSERT, UPDATE",
     "user_role": "SELECT, INSERT, DELETE",

@@ -24,7 +24,7 @@ from storage.database.types import Big, Bytes, Int, Small, String, UuidBytes
 
 #: The schema that a process must know to change an account. A migration raises it, with the column
 #: ``epoch`` of every account, when processes of earlier versions must not charge any longer.
-EPOCH = 11
+EPOCH = 13
 
 metadata = MetaData(
     naming_convention={
@@ -170,7 +170,8 @@ budget_account = _table(
     Column("frozen", Small, nullable=False, server_default=text("0")),
     Column("seq", Big, nullable=False, server_default=text("0")),
     Column("head", Bytes, nullable=False),
-    Column("epoch", Small, nullable=False, server_default=text("11")),  # EPOCH of its schema
+    Column("epoch", Small, nullable=False, server_default=text("13")),  # EPOCH of its schema
+    Column("until_us", Big),  # takes no new charge from this moment on; null: never
     UniqueConstraint("rank", "dataset_id", "analyst_id", "key_id"),
     # The guard of ``accounting.account.admits``, for the sums as they are.
     CheckConstraint(
@@ -202,6 +203,46 @@ budget_account = _table(
 )
 
 _index_where("budget_account_frozen", "frozen = 1", budget_account.c.id)
+
+# Requests of analysts for budget on a dataset, each with the decision of its owner.
+budget_request = _table(
+    "budget_request",
+    Column("id", UuidBytes, primary_key=True),
+    Column("dataset_id", Big, ForeignKey("dataset.id"), nullable=False),
+    Column("analyst_id", Big, ForeignKey("users.id"), nullable=False),
+    Column("eps_n", Big, nullable=False),
+    Column("delta_a", Big, nullable=False),
+    Column("until_us", Big),
+    Column("created_us", Big, nullable=False),
+    # storage.ledger.budget_requests.RequestState
+    Column("state", Small, nullable=False, server_default=text("0")),
+    Column("decided_us", Big),
+    Column("granted_eps_n", Big),
+    Column("granted_delta_a", Big),
+    Column("granted_until_us", Big),
+    # The texts are null once they are erased, and so is the salt of their digests.
+    Column("purpose", String),
+    Column("reason", String),
+    Column("salt", Bytes),
+    Column("purpose_digest", Bytes, nullable=False),
+    Column("reason_digest", Bytes),
+    Column("revision", Big, nullable=False, server_default=text("0")),
+    CheckConstraint("state BETWEEN 0 AND 3", name="state"),
+    CheckConstraint(
+        "length(purpose_digest) = 32"
+        " AND (reason_digest IS NULL OR length(reason_digest) = 32)"
+        " AND (salt IS NULL OR length(salt) = 32)",
+        name="hashes",
+    ),
+    Index("ix_budget_request_analyst_id", "analyst_id", "created_us"),
+    Index("ix_budget_request_dataset_id", "dataset_id", "created_us"),
+)
+# An analyst has one open request per dataset at most.
+_index_where(
+    *("budget_request_open", "state = 0"),
+    *(budget_request.c.dataset_id, budget_request.c.analyst_id),
+    unique=True,
+)
 
 query = _table(
     "query",

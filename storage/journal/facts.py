@@ -34,6 +34,8 @@ class FactKind(IntEnum):
     FREEZE = 37
     SETTINGS = 38
     HEADS = 39
+    REQUEST = 44
+    CERTIFICATE_KEY = 45
     # No page shows facts of the following kinds: rows that existed before the journal, the first
     # key of a user, and versions. Danger: the moment at which a version is ready reveals how long
     # its records took to prepare.

@@ -21,6 +21,7 @@ from accounting.errors import AccountFrozen, AccountingError, BudgetExhausted, C
 from accounting.measures import GAUSSIAN, MEASURES, MOVED_GAUSSIAN
 from accounting.obstacle import largest_charge, obstacle
 from accounting.privacy_loss import PrivacyLoss
+from storage.database.expressions import now_us
 from storage.database.pages import read_as
 from storage.database.tables import budget_account, dataset, users
 from storage.errors import StorageError
@@ -44,7 +45,10 @@ ACCOUNT_NAMES = {
     AccountRank.DATASET: "the cap of the dataset",
 }
 
-ACCOUNTS = select(*_a, users.c.name.label("analyst"), dataset.c.name.label("dataset")).select_from(
+ACCOUNTS = select(
+    *(*_a, users.c.name.label("analyst"), dataset.c.name.label("dataset")),
+    now_us().label("now"),
+).select_from(
     budget_account.outerjoin(users, users.c.id == _a.analyst_id).outerjoin(
         dataset, dataset.c.id == _a.dataset_id
     )
@@ -91,7 +95,8 @@ class AccountBalance(NamedTuple):
 class AccountRow:
     """One stored account; ``analyst`` or ``dataset`` is None if the account covers all of them.
 
-    ``key_id`` is the API key of an account that a key has of its own, else empty.
+    ``key_id`` is the API key of an account that a key has of its own, else empty. ``is_over``: from
+    ``until_us`` on, a moment in microseconds, the account takes no new charge.
     """
 
     id: int
@@ -101,6 +106,8 @@ class AccountRow:
     account: Account
     frozen: bool
     seq: int
+    until_us: int | None
+    is_over: bool
 
     @classmethod
     def of(cls, row: Any) -> AccountRow:
@@ -109,7 +116,18 @@ class AccountRow:
             [getattr(row, column.name) for column in columns] for columns in (LIMITS, SUMS)
         )
         account = Account(Limit.read(limits), PrivacyLoss(*sums))
-        return read_as(cls, row, account=account, frozen=bool(row.frozen))
+        is_over = row.until_us is not None and row.until_us <= row.now
+        return read_as(cls, row, account=account, frozen=bool(row.frozen), is_over=is_over)
+
+    @property
+    def remaining(self) -> PrivacyLoss:
+        """The amount that may still be charged: nothing once the account is over."""
+        return PrivacyLoss(0) if self.is_over else self.account.remaining
+
+    @property
+    def largest_epsilon(self) -> int:
+        """The largest ε, in nano-ε, of a single query that may still be charged."""
+        return 0 if self.is_over else self.account.largest_epsilon
 
     @property
     def etag(self) -> str:

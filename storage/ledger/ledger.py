@@ -87,15 +87,20 @@ class Ledger:
         *,
         actor_id: int,
         if_match: str | None = None,
+        until_us: int | None = None,
+        before: Callable[[Connection], None] = lambda _connection: None,
     ) -> AccountRow:
         """Sets the analyst's allowance for the dataset, or for all datasets together if None.
 
         An account that does not exist is opened. An account over all datasets is opened with
-        everything that was charged before. Raises: BelowSpent; PreconditionFailed when
-        ``if_match`` is not the account's ETag.
+        everything that was charged before. From ``until_us`` on, a moment in microseconds, the
+        account takes no new charge. ``before`` runs first in the same transaction; an exception of
+        it changes nothing. Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the
+        account's ETag.
         """
         action = "budget.overall" if dataset_id is None else "budget.set"
-        return self._set_limit(action, _key(dataset_id, analyst_id), limit, actor_id, if_match)
+        key = _key(dataset_id, analyst_id)
+        return self._set_limit(action, key, limit, actor_id, if_match, until_us, before)
 
     def limit_cap(self, dataset_id: int, limit: Limit, *, actor_id: int) -> AccountRow:
         """Sets the limit of all analysts together on the dataset. Raises: BelowSpent."""
@@ -109,9 +114,12 @@ class Ledger:
         limit: Limit,
         actor_id: int,
         if_match: str | None = None,
+        until_us: int | None = None,
+        before: Callable[[Connection], None] = lambda _connection: None,
     ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
-            account = set_limit(connection, key, limit, actor_id, if_match)
+            before(connection)
+            account = set_limit(connection, key, limit, actor_id, if_match, until_us)
             _record_limit(connection, action, account, actor_id)
             return account
 
@@ -326,10 +334,14 @@ class Ledger:
 def _record_limit(connection: Connection, action: str, account: AccountRow, actor_id: int) -> None:
     subject = "/".join(filter(None, (account.dataset, account.analyst, account.key_id)))
     limit = account.account.limit
-    state = {"limits": list(limit.amounts)}
+    state: dict[str, Any] = {"limits": list(limit.amounts)}
+    detail: dict[str, Any] = limit.as_dict()
+    # Facts of accounts without an end have the fields of schema 0008, which had no ends.
+    if account.until_us is not None:
+        state["until_us"] = detail["until_us"] = account.until_us
     fact = changed(
         *(FactKind.LIMIT, number_subject(account.id), actor_id, action, subject),
-        *(limit.as_dict(), state, account.seq),
+        *(detail, state, account.seq),
     )
     streams.record(connection, fact)
 

@@ -11,7 +11,7 @@ entry that names no query and has neither ε nor δ.
 from dataclasses import replace
 from itertools import accumulate
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, func, select, text, update
 
 from accounting.account import Account, AccountRank, Limit, admits, counts_rho
 from accounting.errors import BelowSpent
@@ -64,8 +64,11 @@ def set_limit(
     limit: Limit,
     actor_id: int,
     if_match: str | None = None,
+    until_us: int | None = None,
 ) -> AccountRow:
     """Opens the account with ``limit``, or changes the limit of an existing account to it.
+
+    From ``until_us`` on, a moment in microseconds, it takes no new charge; None: always.
 
     An account that has charges may fall to any limit which they fit by ε or by ρ.
     A frozen account may change its limit, and stays frozen.
@@ -82,6 +85,7 @@ def set_limit(
     if if_match is None:
         opened = open_account(connection, key, limit, actor_id)
         if opened is not None:
+            opened = _ends(connection, opened, until_us)
             if not ranges_over_all:
                 return opened
             return _charged(connection, opened, key.analyst_id, actor_id)
@@ -92,7 +96,7 @@ def set_limit(
     if if_match not in (None, "*", before.etag):
         raise PreconditionFailed("the account has changed")
     old = before.account.limit
-    if limit == old:
+    if (limit, until_us) == (old, before.until_us):
         return before
     charged, at_us = before.account.charged, read_now(connection)
     causes = []
@@ -110,7 +114,14 @@ def set_limit(
         if change_account(connection, before.id, cause, seen=seq) is None:
             raise Again  # the account has changed meanwhile: start again
     account = Account(limit, charged)
-    return replace(before, account=account, seq=before.seq + len(causes))
+    changed = replace(before, account=account, seq=before.seq + len(causes))
+    return _ends(connection, changed, until_us)
+
+
+def _ends(connection: Connection, account: AccountRow, until_us: int | None) -> AccountRow:
+    """Sets the end of an account whose row this transaction has locked."""
+    connection.execute(update(budget_account).where(_a.id == account.id).values(until_us=until_us))
+    return replace(account, until_us=until_us, is_over=False)
 
 
 def rho_to_fill(connection: Connection, account_id: int) -> int:

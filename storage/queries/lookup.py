@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, bindparam, select
 
 from accounting.account import AccountRank, fits_more
+from accounting.errors import AllowanceEnded
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset
 from storage.catalogue.dataset_rows import FACTS, WITH_CAP
@@ -59,6 +60,7 @@ _LOOK_UP = Hot(
             for number, (table, _) in enumerate(_CHARGED)
             for column in BALANCE
         ),
+        _own.c.until_us.label("own_until_us"),
     )
     .select_from(_FROM)
     .where(_d.name == bindparam("name"))
@@ -73,6 +75,7 @@ class LookedUp:
     the key exists; else the current one, or 0 without records.
     ``names`` are the names of the nodes, if they must be fetched from an object store. ``charged``
     are the accounts of a new query; None if the key exists or the analyst has no account.
+    ``is_over``: True if the allowance has ended, so it takes no new charge.
     """
 
     id: int
@@ -81,17 +84,23 @@ class LookedUp:
     public: Dataset | None
     names: DistantLabels | None
     charged: tuple[AccountBalance, ...] | None
+    is_over: bool = False
 
     def refusal(self, charge: PrivacyLoss) -> Refusal | None:
         """The refusal of ``charge`` by the snapshot, or None; a refusal saves a transaction.
 
         A refusal is correct, because the charge did not fit at a moment during the request. The
-        guard checks every other query again, and also refuses an analyst without an account.
+        guard checks every other query again, and also refuses an analyst without an account. That
+        an allowance has ended is checked here alone, as is that a key has ended.
         """
+        if self.is_over:
+            return AllowanceEnded(charge=charge)
         return refusal_of(self.charged or (), charge)
 
     def fits_more(self, charge: PrivacyLoss) -> int | None:
         """How many such charges fit all accounts by the snapshot; None if nothing bounds them."""
+        if self.is_over:
+            return 0
         numbers = (
             0 if one.frozen else fits_more(one.limits, one.sums, charge.amounts)
             for one in self.charged or ()
@@ -142,7 +151,9 @@ class QueryLookup:
             raise NotFound
         charged = balances if has_account and row.query_id is None else None
         version = row.version if row.query_id is None else row.dataset_version
-        return LookedUp(row.id, row.name, version, *self._datasets.facts(row), charged)
+        ends = row.own_until_us
+        is_over = charged is not None and ends is not None and ends <= row.now
+        return LookedUp(row.id, row.name, version, *self._datasets.facts(row), charged, is_over)
 
 
 def _balances(row: Any) -> tuple[AccountBalance, ...]:

@@ -1,4 +1,4 @@
-"""What notices are made of: frozen accounts, new versions, and when accounts last changed.
+"""What notices are made of: frozen accounts, new versions, requests, changes of accounts.
 
 Danger: the moment at which a version is ready reveals how long its records took to prepare. So only
 the owner of a dataset may get what ``versions_ready`` returns.
@@ -6,15 +6,33 @@ the owner of a dataset may get what ``versions_ready`` returns.
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
 
-from sqlalchemy import func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Select, func, literal_column, or_, select
 
 from accounting.account import AccountRank
 from storage.catalogue.dataset_rows import granted_to
 from storage.database.database import Database
-from storage.database.tables import budget_account, dataset, dataset_version, entry
+from storage.database.tables import (
+    budget_account,
+    budget_request,
+    dataset,
+    dataset_version,
+    entry,
+    users,
+)
+from storage.ledger.budget_requests import RequestState
 
 _a, _d, _e, _v = budget_account.c, dataset.c, entry.c, dataset_version.c
+_r = budget_request.c
+#: A literal, so that the partial index of open requests is used.
+_OPEN: ColumnElement[int] = literal_column(str(int(RequestState.OPEN)))
+_REQUESTS = (
+    select(_r.id, _d.name.label("dataset"), users.c.name.label("analyst"), _r.state)
+    .join_from(budget_request, dataset, _d.id == _r.dataset_id)
+    .join(users, users.c.id == _r.analyst_id)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,48 @@ def versions_ready(database: Database, owner_id: int, since_us: int) -> list[Rea
     )
     with database.read() as connection:
         return [ReadyVersion(*row) for row in connection.execute(ready)]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestNotice:
+    """A request for budget, with the moment at which it was made, or decided if it is."""
+
+    id: UUID
+    dataset: str
+    analyst: str
+    state: RequestState
+    at_us: int
+
+
+def open_requests(database: Database, owner_id: int) -> list[RequestNotice]:
+    """The requests for budget that wait for a decision of this owner."""
+    waiting = _REQUESTS.add_columns(_r.created_us.label("at_us"))
+    return _notices(database, waiting.where(_d.owner_id == owner_id, _r.state == _OPEN))
+
+
+def decisions(
+    database: Database, analyst_id: int, since_us: int, datasets: Collection[int] | None
+) -> list[RequestNotice]:
+    """The decisions about the analyst's requests at ``since_us`` or later.
+
+    ``datasets``: only those on datasets with these ids; None for all.
+    """
+    decided = _REQUESTS.add_columns(_r.decided_us.label("at_us")).where(
+        _r.analyst_id == analyst_id,
+        _r.state.in_([int(RequestState.GRANTED), int(RequestState.REFUSED)]),
+        _r.decided_us >= since_us,
+    )
+    if datasets is not None:
+        decided = decided.where(_r.dataset_id.in_(datasets))
+    return _notices(database, decided)
+
+
+def _notices(database: Database, statement: Select[Any]) -> list[RequestNotice]:
+    with database.read() as connection:
+        return [
+            RequestNotice(row.id, row.dataset, row.analyst, RequestState(row.state), row.at_us)
+            for row in connection.execute(statement)
+        ]
 
 
 def freezes(

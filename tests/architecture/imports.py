@@ -133,7 +133,7 @@ RULES = (
     Rule(
         "privypurse",
         frozenset({"privypurse"}),
-        frozenset({"httpx", "numpy", "pyarrow"}),
+        frozenset({"httpx", "numpy", "pyarrow", "cryptography"}),
         SQL_MODULES | {"privypurse.cli"},
     ),
 )

@@ -260,7 +260,7 @@ def test_every_block_of_a_page_is_known_to_a_test(page: str) -> None:
 #: A command as sentences shorten it → the whole command.
 IN_PROSE = {
     r"(\./run|privypurse|(\.venv/bin/)?python|docker|pip|uv|scripts/\S+|deploy/\S+\.sh)( .*)?": "",
-    r"(users|datasets) [a-z-]+( .*)?": "privypurse ",
+    r"(users|datasets|requests) [a-z-]+( .*)?": "privypurse ",
 }
 
 

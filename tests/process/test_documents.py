@@ -34,7 +34,7 @@ def run(folder: Path, script: str, **variables: str) -> str:
 def test_the_page_of_the_client(tmp_path: Path) -> None:
     page = (ROOT / "docs/client.md").read_text("utf-8")
     program = "\n".join(blocks(page, "python"))
-    assert len(blocks(page, "python")) == 11
+    assert len(blocks(page, "python")) == 12
     _, setting_up = indented("docs/client.md", 2)
     [short] = blocks((ROOT / "client/README.md").read_text("utf-8"), "python")
     with ServiceProcess(tmp_path / "data") as service:
@@ -89,6 +89,7 @@ def test_the_pages_of_the_command_line_and_of_statistics(tmp_path: Path) -> None
         "ada on friends: ε = 2, remaining ε = 2\n",
         '"affordable": true',
         "friends\tada\tspent ε = 0.5\tof ε = 2\n",
+        '"certificate": "privypurse answer 1"',
         "\nvalid\nbacked up to backup-of-today",
     ):
         assert said in printed, printed

@@ -42,6 +42,7 @@ OF_TYPER = {
     "typing-inspection",
 }
 #: Packages of some versions of Python or of typer, or of the virtual environment itself.
+OF_CRYPTOGRAPHY = {"cryptography", "cffi", "pycparser"}
 OPTIONAL = {"click", "pip", "setuptools", "sniffio", "typing-extensions"}
 PROGRAM = """
 import sys
@@ -86,7 +87,7 @@ def test_it_installs_into_a_fresh_environment(installed: Path, tmp_path: Path) -
     python = installed / "python"
     packages = json.loads(pip(python, "list", "--format=json"))
     names = {canonicalize_name(package["name"]) for package in packages}
-    assert names - OPTIONAL == {"privypurse"} | OF_HTTPX | OF_TYPER
+    assert names - OPTIONAL == {"privypurse"} | OF_HTTPX | OF_TYPER | OF_CRYPTOGRAPHY
     output = subprocess.check_output([python, "-c", PROGRAM], text=True, cwd=tmp_path).split()
     assert len(output) == 2
     assert output[0] == output[1]
@@ -117,10 +118,10 @@ def test_the_installed_command_speaks_to_a_service(installed: Path, tmp_path: Pa
         assert privypurse("ada", "budgets") == "star\tada\tspent ε = 0\tof ε = 2\n"
 
 
-def test_the_library_depends_on_httpx_and_the_command_on_typer() -> None:
+def test_the_client_depends_on_three_libraries() -> None:
     project = tomllib.loads((ROOT / "client/pyproject.toml").read_text("utf-8"))["project"]
     dependencies = [name.partition(">")[0] for name in project["dependencies"]]
-    assert dependencies == ["httpx", "typer"]
+    assert dependencies == ["httpx", "typer", "cryptography"]
     assert project["requires-python"] == ">=3.11"
     assert project["scripts"] == {"privypurse": "privypurse.cli:main"}
 

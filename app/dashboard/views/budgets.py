@@ -74,6 +74,8 @@ def budget_page(visit: CurrentVisit, dataset: str) -> Response:
 
 def state_of(account: AccountBalance) -> State:
     """The summary of an account; "exhausted" means less than the smallest possible charge."""
+    if account.is_over:
+        return State("ended", "bad")
     if is_exhausted(account):
         return State("exhausted", "bad")
     return State("nearly spent", "warn") if is_low(account) else State("open", "good")

@@ -15,12 +15,12 @@ from app.contract.errors import CrossSite
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.files import SentFile
 from app.dashboard.forms import SentForm, read_json
-from app.dashboard.pages import pages, to, uploads
+from app.dashboard.pages import pages, signed_file, to, uploads
 from app.dashboard.templating import HEADERS
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
 from app.http.dependencies import PageCursor
-from app.usecases import datasets, mock, records
+from app.usecases import certificates, datasets, mock, records
 from storage.errors import NotFound
 
 REGISTRATION: TypeAdapter[Any] = TypeAdapter(Registration)
@@ -69,6 +69,12 @@ def mock_file(visit: CurrentVisit, name: str) -> Response:
     return Response(file, media_type="text/csv; charset=utf-8", headers={**HEADERS, **named})
 
 
+@pages.get("/ui/datasets/{name}/certificate", dependencies=[allow("owner", "auditor")])
+def download_certificate(visit: CurrentVisit, name: str) -> Response:
+    """Download the certificate of a dataset, which shows no released value."""
+    return signed_file(visit.run(certificates.of_dataset, name), name)
+
+
 @pages.post("/ui/datasets/{name}/withdraw", dependencies=[allow("owner")])
 def withdraw(visit: CurrentVisit, name: str) -> Response:
     """End all queries of the records; the ledger and stored answers stay."""
@@ -108,6 +114,7 @@ def _page(visit: Visit, name: str, alert: Alert | None = None) -> Response:
         "dataset.html",
         dataset=details.view.model_dump(mode="json", exclude_none=True),
         is_owner=details.is_owner,
+        may_certify=details.may_certify,
         versions=details.view.versions or [],
         limits={"upload": settings.upload_limit // 2**20, "work": settings.preparation_limit},
         alert=alert,

@@ -9,13 +9,13 @@ from starlette.responses import Response
 
 from app.contract.queries import QueryOut
 from app.dashboard.forms import NameOrNone
-from app.dashboard.pages import pages, to
+from app.dashboard.pages import pages, signed_file, to
 from app.dashboard.templating import HEADERS
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
 from app.http.dependencies import PageCursor
 from app.queries import QUERY_KINDS
-from app.usecases import queries
+from app.usecases import certificates, queries
 from app.usecases.answer_files import FORMS, answer_file
 from app.usecases.queries import QueryView
 
@@ -77,6 +77,12 @@ async def download_answer(
     name = f'attachment; filename="{query_id}.{format}"'
     headers = {**HEADERS, "Content-Disposition": name}
     return Response(content, headers=headers, media_type=FORMS[format].media_type)
+
+
+@pages.get("/ui/queries/{query_id}/certificate", dependencies=[allow("analyst")])
+async def download_certificate(visit: CurrentVisit, query_id: str) -> Response:
+    """Download the certificate of an own answer."""
+    return signed_file(await visit.run(certificates.of_answer, query_id), query_id)
 
 
 @pages.post("/ui/queries/{query_id}/cancel", dependencies=[allow("analyst")])

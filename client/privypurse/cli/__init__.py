@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import typer
 
-from privypurse.cli import agents, budgets, datasets, queries, users, workshop
+from privypurse.cli import (
+    agents,
+    budget_requests,
+    budgets,
+    certificates,
+    datasets,
+    queries,
+    users,
+    workshop,
+)
 from privypurse.cli.service import DEFAULT_URL, Credentials, KeyFileOption, KeyOption, UrlOption
 
 cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -26,14 +35,25 @@ def privypurse(
 
 for group, commands, summary in (
     ("users", users.COMMANDS, "Users, roles and keys (admin)."),
-    ("datasets", datasets.COMMANDS, "Datasets and their records (owner)."),
+    (
+        "datasets",
+        {**datasets.COMMANDS, "certificate": certificates.dataset_certificate},
+        "Datasets and their records (owner).",
+    ),
+    ("requests", budget_requests.COMMANDS, "Requests for budget (analyst, owner)."),
 ):
     subcommands = typer.Typer(help=summary, no_args_is_help=True)
     for name, command in commands.items():
         subcommands.command(name)(command)
     cli.add_typer(subcommands, name=group)
-COMMANDS = budgets.COMMANDS | queries.COMMANDS | workshop.COMMANDS | agents.COMMANDS
-for name, command in COMMANDS.items():
+ALONE = (
+    budgets.COMMANDS
+    | queries.COMMANDS
+    | certificates.COMMANDS
+    | workshop.COMMANDS
+    | agents.COMMANDS
+)
+for name, command in ALONE.items():
     cli.command(name)(command)
 
 

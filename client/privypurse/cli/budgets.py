@@ -74,7 +74,7 @@ def budgets(
 
 
 def notices(context: typer.Context) -> None:
-    """List what concerns you now: low budgets, new versions, frozen accounts."""
+    """List what concerns you now: low budgets, requests, new versions and others."""
     with service(context) as purse:
         for notice in purse.notices():
             typer.echo(f"{notice.at.isoformat()}\t{notice.kind}\t{notice.text}")

@@ -54,7 +54,15 @@ TABLE: dict[str, dict[str, str]] = {
             *("id", "rank", "dataset_id", "analyst_id", "lim_eps_n", "charged_eps_n"),
             *("lim_delta_a", "charged_delta_a", "frozen", "seq", "head", "epoch"),
             *("lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced", "key_id"),
-            "lim_gaussian",
+            *("lim_gaussian", "until_us"),
+        ),
+        FOUND,
+    ),
+    "budget_request": dict.fromkeys(
+        (
+            *("id", "dataset_id", "analyst_id", "eps_n", "delta_a", "until_us", "created_us"),
+            *("state", "decided_us", "granted_eps_n", "granted_delta_a", "granted_until_us"),
+            *("purpose", "reason", "salt", "purpose_digest", "reason_digest", "revision"),
         ),
         FOUND,
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,6 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from storage.assurance.verification import verify
 from storage.database import tables
 from storage.database.database import Database
+from storage.ledger.budget_requests import BudgetRequests, Decision
 from storage.people.identities import Identities
 from storage.people.keys import Restrictions
 from tests.evidence.adversary.tampering_table import FOUND, TABLE, is_bound, why_not
@@ -83,6 +85,24 @@ def fill(world: World) -> None:
         world.ledger.reserve(request(dataset, analyst))
     world.publish(dataset)
     world.datasets.withdraw(dataset.name, actor=world.owner)
+    requests, until_us = BudgetRequests(world.database), world.now() + 10**12
+    analyst = world.analyst()
+    for number in range(3):
+        id = UUID(int=number + 1)
+        requests.make(id, dataset.id, analyst.id, loss(50), until_us, "a report")
+        if number == 0:
+            requests.refuse(id, world.owner.id, Decision("too much"))
+            requests.erase(id, world.owner.id)
+        elif number == 1:
+            decision = Decision("agreed", loss(60), until_us)
+            world.ledger.grant(
+                dataset.id,
+                analyst.id,
+                allowance(60),
+                actor_id=world.owner.id,
+                until_us=until_us,
+                before=partial(requests.decide, id=id, actor_id=world.owner.id, decision=decision),
+            )
 
 
 @pytest.fixture

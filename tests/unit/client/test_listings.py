@@ -57,6 +57,7 @@ FLAT = {
     "remaining_epsilon": 0.5,
     "remaining_delta": 0.0,
     "largest_epsilon": 0.5,
+    "until": None,
 }
 
 

@@ -134,6 +134,7 @@ def test_the_models_of_the_service_take_every_example(
     callers = {
         "/v1/users": "ada",
         "/v1/datasets": "olga",
+        "/v1/datasets/{name}/requests": "ana",
         "/v1/queries": "ana",
         "/v1/quotes": "ana",
     }

@@ -38,6 +38,12 @@ SENT: dict[str, dict[str, Any]] = {
     "PUT /v1/datasets/{name}/budgets/{user}": {"json": {"epsilon": "1"}},
     "PUT /v1/datasets/{name}/cap": {"json": {"composition_delta": "0"}},
 }
+SENT |= {
+    "POST /v1/datasets/{name}/requests": {"json": {"epsilon": "1", "purpose": "a report"}},
+    "POST /v1/datasets/{name}/requests/{id}/decision": {
+        "json": {"decision": "grant", "reason": "agreed"}
+    },
+}
 #: Routes with the same reply for everybody.
 PUBLIC = {"/problems/{slug}", "/ui/{path:path}"}
 

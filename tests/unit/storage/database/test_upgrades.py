@@ -45,7 +45,7 @@ NEW = {
     "api_key": {"revision"},
     "budget_account": {
         *("epoch", "lim_rho_f", "charged_rho_f", "lim_delta_c", "charged_unpriced"),
-        "lim_gaussian",
+        *("lim_gaussian", "until_us"),
     },
     "query": {"form", "salt", "rho_f", "unpriced"},
 }
@@ -217,6 +217,7 @@ def test_rows_of_the_first_schema_are_kept_and_verified(upgraded: Database) -> N
                 assert added.pop("revision", 0) == 0
                 assert (added.pop("epoch", EPOCH), added.pop("form", 1)) == (EPOCH, 1)
                 assert (added.pop("salt", None) is None) == (new.get("state") != 0)
+                assert added.pop("until_us", None) is None
                 assert set(added.values()) <= ({0} if name == "budget_account" else {None})
 
 

@@ -1,0 +1,222 @@
+"""Requests for budget: an analyst states a purpose, and the owner of the dataset decides.
+
+Danger: an analyst may name only datasets that they see, or a refusal would tell which names exist.
+An owner lets an analyst request by an allowance of 0, which shows the dataset and buys nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from accounting.account import Limit, counts_rho
+from accounting.privacy_loss import PrivacyLoss
+from app.contract.budget_requests import BudgetRequestIn, BudgetRequestOut, DecisionIn
+from app.contract.budgets import DatasetBudgets, GrantedAccount
+from app.contract.errors import Forbidden, InvalidRequest
+from app.contract.ids import uuid7
+from app.contract.models import Listing
+from app.contract.times import microseconds
+from app.identity.callers import Caller
+from app.usecases import budgets, purchases
+from app.usecases.services import Services
+from app.usecases.visibility import owned, require, visible
+from storage.catalogue.datasets import StoredDataset
+from storage.errors import NotFound
+from storage.ledger.budget_requests import BudgetRequest, Decision
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the owner reads before a decision.
+
+    ``account``: the analyst's account so far, None without one. ``at_most``: the loss if all
+    analysts pool their answers, after the grant. ``purchases``: what the grant buys.
+    """
+
+    request: BudgetRequestOut
+    budgets: DatasetBudgets
+    account: GrantedAccount | None
+    at_most: PrivacyLoss
+    purchases: list[purchases.Purchase]
+
+
+@dataclass(frozen=True)
+class Rights:
+    """Whether a caller may request budget on a dataset, and decide about such requests."""
+
+    may_request: bool
+    may_decide: bool
+
+
+def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -> BudgetRequestOut:
+    """Request an allowance on a dataset that the caller may see.
+
+    Raises: NotFound; RequestOpen; InvalidRequest for a moment that has passed; Forbidden for a
+    restricted key, which is handed to programs that its user trusts less.
+    """
+    require(caller, "analyst")
+    if caller.scope.is_restricted:
+        raise Forbidden
+    stored = visible(services, caller, name)
+    until_us = None if body.until is None else _ahead(services, microseconds(body.until))
+    request = services.budget_requests.make(
+        uuid7(), stored.id, caller.id, body.loss, until_us, body.purpose
+    )
+    return _out(request)
+
+
+def page(
+    services: Services, caller: Caller, name: str, limit: int, cursor: str | None
+) -> Listing[BudgetRequestOut]:
+    """The requests on a dataset, newest first: all for its owner, their own for an analyst.
+
+    Raises: NotFound, InvalidCursor.
+    """
+    require(caller, "owner", "analyst")
+    stored = visible(services, caller, name)
+    if not is_owner(stored, caller) and "analyst" not in caller.roles:
+        raise NotFound
+    analyst_id = None if is_owner(stored, caller) else caller.id
+    rows = services.budget_requests.page(limit, cursor, dataset_id=stored.id, analyst_id=analyst_id)
+    return Listing(items=list(map(_out, rows.items)), next=rows.next)
+
+
+def rights(services: Services, caller: Caller, name: str) -> Rights:
+    """What the caller may do about requests on this dataset. Raises: NotFound."""
+    require(caller, "owner", "analyst")
+    decides = is_owner(visible(services, caller, name), caller)
+    may_request = "analyst" in caller.roles and not caller.scope.is_restricted and not decides
+    return Rights(may_request, decides)
+
+
+def outlook(services: Services, caller: Caller, name: str, id: str) -> Outlook:
+    """One request on the caller's own dataset, and what a grant would mean. Raises: NotFound."""
+    require(caller, "owner")
+    request = _find(services, owned(services, caller, name), id)
+    whole = budgets.of_dataset(services, caller, name)
+    account = next((one for one in whole.items if one.analyst == request.analyst), None)
+    try:
+        offers = purchases.preview(services, caller, name, request.loss)
+    except InvalidRequest:
+        offers = []  # A graph without nodes has no prices yet.
+    at_most = _pooled(whole, request)
+    return Outlook(_out(request), whole, account, at_most, offers)
+
+
+def decide(
+    services: Services, caller: Caller, name: str, id: str, body: DecisionIn
+) -> BudgetRequestOut:
+    """Grant or refuse a request on the caller's own dataset.
+
+    A grant sets the allowance in the transaction that stores the decision. Raises: NotFound,
+    RequestDecided, BelowSpent, InvalidRequest.
+    """
+    require(caller, "owner")
+    stored = owned(services, caller, name)
+    request = _find(services, stored, id)
+    if body.decision == "refuse":
+        services.budget_requests.refuse(request.id, caller.id, Decision(body.reason))
+        return _out(services.budget_requests.find(request.id))
+    loss = PrivacyLoss(
+        request.loss.epsilon_nano if body.epsilon is None else body.epsilon,
+        request.loss.delta_atto if body.delta is None else body.delta,
+    )
+    until_us = request.until_us
+    if "until" in body.model_fields_set:
+        until_us = None if body.until is None else microseconds(body.until)
+    if until_us is not None:
+        _ahead(services, until_us)
+    decision = Decision(body.reason, loss, until_us)
+    store: Callable[..., None] = partial(
+        services.budget_requests.decide, id=request.id, actor_id=caller.id, decision=decision
+    )
+    limit = _limit(services, stored, request, loss)
+    budgets.grant(services, caller, name, request.analyst, limit, None, until_us, store)
+    return _out(services.budget_requests.find(request.id))
+
+
+def erase(services: Services, caller: Caller, name: str, id: str) -> None:
+    """Erase the texts of a request; an open one is withdrawn. Raises: NotFound.
+
+    The analyst who made it and the owner of the dataset may do so.
+    """
+    require(caller, "owner", "analyst")
+    stored = visible(services, caller, name)
+    request = _find(services, stored, id)
+    is_own = request.analyst_id == caller.id and "analyst" in caller.roles
+    if not (is_own or is_owner(stored, caller)):
+        raise NotFound
+    services.budget_requests.erase(request.id, caller.id)
+
+
+def is_owner(stored: StoredDataset, caller: Caller) -> bool:
+    """True if the caller owns the dataset and still has the role of owner."""
+    return stored.owner_id == caller.id and "owner" in caller.roles
+
+
+def _find(services: Services, stored: StoredDataset, id: str) -> BudgetRequest:
+    try:
+        request = services.budget_requests.find(UUID(id))
+    except ValueError:
+        raise NotFound from None
+    if request.dataset_id != stored.id:
+        raise NotFound
+    return request
+
+
+def _ahead(services: Services, until_us: int) -> int:
+    if until_us <= services.database.now_us():
+        raise InvalidRequest.at("body", "until", type="past", msg="it is over already")
+    return until_us
+
+
+def _limit(
+    services: Services, stored: StoredDataset, request: BudgetRequest, loss: PrivacyLoss
+) -> Limit:
+    """The limit in ε and δ, with the δ_c that the account has already. Raises: InvalidRequest."""
+    account = services.ledger.account(stored.id, request.analyst_id)
+    if account is None or not account.account.limit.has_rho:
+        return Limit.of(loss)
+    old = account.account.limit
+    if not counts_rho(loss.epsilon_nano):
+        raise InvalidRequest.at(
+            "body", "epsilon", type="rho", msg="an account that counts in rho has at most 1000"
+        )
+    limit = Limit.of(loss, old.composition_atto)
+    # Too small an ε leaves no limit in ρ, and then Gaussian noise is not possible.
+    return Limit.of(loss, old.composition_atto, old.gaussian and limit.rho_femto > 0)
+
+
+def _pooled(whole: DatasetBudgets, request: BudgetRequest) -> PrivacyLoss:
+    """The loss if all analysts pool their answers, once the request is granted as it is."""
+    cap = whole.cap
+    if cap.counts_rho or any(one.counts_rho for one in whole.items):
+        return whole.exposure.at_most  # The promise of the cap, which no grant changes.
+    others = [one for one in whole.items if one.analyst != request.analyst]
+    spent = [one.spent for one in whole.items if one.analyst == request.analyst]
+    taken = sum(spent, PrivacyLoss(0))
+    pooled = sum((one.remaining for one in others), cap.spent)
+    epsilon = max(0, request.loss.epsilon_nano - taken.epsilon_nano)
+    delta = max(0, request.loss.delta_atto - taken.delta_atto)
+    return PrivacyLoss(
+        min(pooled.epsilon_nano + epsilon, cap.allowance.epsilon_nano),
+        min(pooled.delta_atto + delta, cap.allowance.delta_atto),
+    )
+
+
+def _out(request: BudgetRequest) -> BudgetRequestOut:
+    return BudgetRequestOut(
+        id=str(request.id),
+        dataset=request.dataset,
+        analyst=request.analyst,
+        **request.loss.as_dict(),
+        until=request.until_us,
+        purpose=request.purpose,
+        created=request.created_us,
+        status=request.state.name.lower(),
+        decided=request.decided_us,
+        granted=request.granted,
+        granted_until=request.granted_until_us,
+        reason=request.reason,
+    )

@@ -1,0 +1,185 @@
+"""Certificates: signed statements of what the service claims about an answer or a dataset.
+
+Danger: the certificate of a dataset may be published. It binds answers by salted digests, and holds
+no released value, no interval and no value of a question.
+
+A signature shows that the service has said so, and that nothing was changed since. It does not show
+that what it says is true.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+from starlette.concurrency import run_in_threadpool
+
+from accounting.privacy_loss import PrivacyLoss
+from app import __version__
+from app.contract.errors import NotAcceptable
+from app.contract.times import moment
+from app.engine.requests import written
+from app.identity.callers import Caller
+from app.queries import QUERY, QUERY_KINDS
+from app.queries.catalogue import vocabulary
+from app.usecases import budgets, queries
+from app.usecases.registry import nist_fields, registry_fields, unit_of
+from app.usecases.services import Services
+from app.usecases.visibility import owned, require, visible
+from storage.catalogue.datasets import StoredDataset
+from storage.errors import NotFound, StillRunning
+from storage.journal.certificate_keys import PublicKey, certificate_keys
+from storage.journal.layouts import salted_digest
+from storage.queries.bindings import BoundAnswer, bound_answers, head_of_cap, salt_of
+
+#: The most answers that the certificate of a dataset lists; its head binds the charges of all.
+MOST_ANSWERS = 1000
+CLAIM = (
+    "This is what the service claims. The signature shows that the service said so and that "
+    "nothing was changed since. It does not show that the service runs the published code on "
+    "these records."
+)
+HOW_TO_VERIFY = (
+    "Fetch the public keys of the service once with GET /v1/certificate-keys, keep them, and run: "
+    "privypurse verify-certificate FILE --key KEYS. It needs no network."
+)
+OMITTED = frozenset({"nodes", "attributes", "public_values", "name", "description"})
+
+
+def keys(services: Services) -> dict[str, list[PublicKey]]:
+    """The public keys of all certificates, as a set of JSON Web Keys (RFC 7517)."""
+    return {"keys": certificate_keys(services.database)}
+
+
+async def of_answer(services: Services, caller: Caller, query_id: str) -> str:
+    """The certificate of the caller's own answer. Raises: NotFound, StillRunning, NotAcceptable."""
+    require(caller, "analyst")
+    view = await queries.look_up(services, caller, query_id)
+    if view.query.analyst != caller.name:
+        raise NotFound
+    if view.query.status == "running":
+        raise StillRunning(UUID(query_id))
+    if view.stored is None:
+        raise NotAcceptable
+    return await run_in_threadpool(_of_answer, services, view.stored)
+
+
+def of_dataset(services: Services, caller: Caller, name: str) -> str:
+    """The certificate of a dataset, for its owner and for auditors. Raises: NotFound."""
+    require(caller, "owner", "auditor")
+    find = visible if "auditor" in caller.roles else owned
+    stored = find(services, caller, name)
+    answers = bound_answers(services.database, stored.id, MOST_ANSWERS + 1)
+    whole = budgets.of_dataset(services, caller, name)
+    entries, head = head_of_cap(services.database, stored.id)
+    loss = {
+        "cap": whole.cap.allowance.as_dict(),
+        "spent": whole.exposure.spent.as_dict(),
+        "at_most": whole.exposure.at_most.as_dict(),
+        "accounts": len(whole.items),
+    }
+    unit = unit_of(stored.description)
+    kinds = sorted({one.kind for one in answers})
+    titles = [QUERY_KINDS[kind].body.title for kind in kinds if kind in QUERY_KINDS]
+    return _signed(
+        services,
+        "dataset",
+        {
+            "dataset": {
+                "name": stored.name,
+                "owner": stored.owner,
+                "version": stored.version,
+                **{k: v for k, v in stored.description.items() if k not in OMITTED},
+            },
+            "unit": unit,
+            "loss": loss,
+            "noise": {"kinds": kinds, "source": "docs/mechanisms.md of the service's version"},
+            "answers": [_bound(one) for one in answers[:MOST_ANSWERS]],
+            "has_more_answers": len(answers) > MOST_ANSWERS,
+            "ledger": {"entries": entries, "head": head.hex()},
+            "deployment_registry": registry_fields(stored, loss, unit, titles),
+            "nist_sp_800_226": nist_fields(stored, loss, unit, titles),
+        },
+    )
+
+
+def _of_answer(services: Services, reply: bytes) -> str:
+    stated: dict[str, Any] = json.loads(reply)
+    answer = stated["answer"]
+    salt = salt_of(services.database, UUID(stated["id"]))
+    binding = None
+    if salt is not None:
+        binding = {
+            "digest": salted_digest(salt, reply).hex(),
+            "salt": salt.hex(),
+            "of": "SHA-256 over the salt and the text of reply",
+        }
+    dataset = services.datasets.find(stated["dataset"])
+    return _signed(
+        services,
+        "answer",
+        {
+            "query": stated["id"],
+            "dataset": {"name": dataset.name, "version": stated["dataset_version"]},
+            "question": answer.get("question"),
+            "unit": unit_of(dataset.description),
+            "loss": stated["charge"],
+            "noise": _noise(dataset, stated),
+            "interval": {
+                "confidence": answer.get("confidence"),
+                "where": "low and high beside each value of the reply, where its noise is public",
+            },
+            "receipt": stated["receipt"],
+            "binding": binding,
+            "reply": reply.decode(),
+        },
+    )
+
+
+def _noise(dataset: StoredDataset, stated: dict[str, Any]) -> dict[str, Any]:
+    """How the noise was drawn: the steps of the charge, and the mechanisms with their sources."""
+    query = QUERY.validate_json(written(stated["query"]))
+    resolved: dict[str, str] = {}
+    if dataset.public is not None and stated["charge"]["epsilon"] is not None:
+        loss = PrivacyLoss.parse(stated["charge"]["epsilon"], stated["charge"]["delta"])
+        resolved = dict(query.price(dataset.public, loss).resolved)
+    names = {*resolved.values(), *(one for one in stated["query"].values() if isinstance(one, str))}
+    facts = vocabulary()
+    mechanisms = [
+        *facts["selectors"],
+        *(one for statistic in facts["statistics"] for one in statistic["mechanisms"]),
+    ]
+    used = {one["name"]: one for one in mechanisms if one["name"] in names}
+    return {
+        "kind": {"title": query.title, "description": query.description},
+        "resolved": resolved,
+        "mechanisms": [
+            {name: one[name] for name in ("name", "title", "description", "source")}
+            for one in used.values()
+        ],
+        "steps": stated["steps"],
+    }
+
+
+def _bound(one: BoundAnswer) -> dict[str, Any]:
+    return {
+        "query": str(one.id),
+        "kind": one.kind,
+        "version": one.version,
+        "loss": one.charge.as_charge(one.rho_f is not None),
+        "released": moment(one.released_us).isoformat(),
+        "digest": one.digest,
+    }
+
+
+def _signed(services: Services, subject: str, members: dict[str, Any]) -> str:
+    statement = {
+        "certificate": f"privypurse {subject} 1",
+        "claim": CLAIM,
+        "issued": moment(services.database.now_us()).isoformat(),
+        "service": {"version": __version__},
+        **members,
+        "how_to_verify": HOW_TO_VERIFY,
+    }
+    return services.certificate_key.signed(written(statement).encode())

@@ -1,0 +1,154 @@
+"""Certificates: what they claim, what they leave out, and that no changed byte passes."""
+
+from __future__ import annotations
+
+import json
+import random
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from app.identity.certificate_key import FILE, CertificateKey
+from privypurse import CertificateInvalid, verify_certificate
+from privypurse.cli import cli
+from storage.assurance.verification import verify
+from storage.journal.certificate_keys import certificate_keys, state_certificate_key
+from tests.support.service import Service
+
+QUERY = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}], "selector": "laplace"}
+
+
+@pytest.fixture
+def answered(people: Service) -> Any:
+    """The reply to a query of ana on a dataset of olga."""
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana")
+    body = {"dataset": "triangle", "epsilon": "0.5", "query": QUERY}
+    reply = people("ana", "POST", "/v1/queries", json=body)
+    assert reply.status_code == 201
+    return reply
+
+
+def keys_of(service: Service) -> dict[str, Any]:
+    keys: dict[str, Any] = service("ana", "GET", "/v1/certificate-keys").json()
+    return keys
+
+
+def certificate(service: Service, who: str, path: str) -> bytes:
+    reply = service(who, "GET", f"/v1/{path}/certificate")
+    assert (reply.status_code, reply.headers["content-type"]) == (200, "application/jose")
+    return bytes(reply.content)
+
+
+def test_the_certificate_of_an_answer(people: Service, answered: Any) -> None:
+    reply, keys = answered.json(), keys_of(people)
+    path = f"queries/{reply['id']}"
+    stated = verify_certificate(certificate(people, "ana", path), keys).statement
+    assert stated["reply"] == answered.text
+    assert stated["question"] == reply["answer"]["question"]
+    assert stated["loss"] == reply["charge"]
+    assert stated["receipt"] == reply["receipt"]
+    assert stated["unit"]["neighbouring"] == "edge"
+    assert stated["dataset"] == {"name": "triangle", "version": 1}
+    assert stated["interval"]["confidence"] == reply["answer"]["confidence"]
+    assert [one["name"] for one in stated["noise"]["mechanisms"]] == ["laplace"]
+    assert "does not show" in stated["claim"]
+    for who, status in (("olga", 403), ("otto", 403), ("ada", 403)):
+        assert people(who, "GET", f"/v1/{path}/certificate").status_code == status
+    people.user("ben", "analyst")
+    assert people("ben", "GET", f"/v1/{path}/certificate").status_code == 404
+
+
+def test_the_certificate_of_a_dataset_binds_answers_and_shows_none(
+    people: Service, answered: Any
+) -> None:
+    keys = keys_of(people)
+    reply = answered.json()
+    own = verify_certificate(certificate(people, "ana", f"queries/{reply['id']}"), keys)
+    texts = []
+    for who in ("olga", "otto"):
+        content = certificate(people, who, "datasets/triangle")
+        stated = verify_certificate(content, keys).statement
+        (bound,) = stated["answers"]
+        assert bound["digest"] == own.statement["binding"]["digest"]
+        assert bound["loss"]["epsilon"] == "0.5"
+        assert stated["loss"]["spent"] == {"epsilon": "0.5", "delta": "0"}
+        deployment = stated["deployment_registry"]["deployment"]
+        assert deployment["privacy_loss"]["privacy_unit"] == "edge"
+        assert deployment["intended_use"] is None
+        assert stated["nist_sp_800_226"]["unit_of_privacy"] == stated["unit"]["hidden"]
+        texts.append(json.dumps(stated))
+    for text in texts:
+        assert own.statement["binding"]["salt"] not in text
+        for hidden in ('"selected"', '"values"', '"low"', '"k"', "utilities", "question"):
+            assert hidden not in text
+    people.user("oscar", "owner")
+    assert people("oscar", "GET", "/v1/datasets/triangle/certificate").status_code == 404
+    assert people("ana", "GET", "/v1/datasets/triangle/certificate").status_code == 403
+
+
+def test_no_changed_byte_passes(people: Service, answered: Any, tmp_path: Path) -> None:
+    keys = keys_of(people)
+    content = certificate(people, "ana", f"queries/{answered.json()['id']}")
+    rng = random.Random(20)
+    alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    first, last = content.index(b"."), content.rindex(b".")
+    places = {*range(0, len(content), 7), *range(last - 3, len(content)), first - 1, first}
+    for place in sorted(places):
+        other = rng.choice([one for one in alphabet if one != content[place]])
+        for changed in (
+            content[:place] + bytes([other]) + content[place + 1 :],
+            content[:place] + content[place + 1 :],
+            content[:place] + b"\n" + content[place:],
+        ):
+            with pytest.raises(CertificateInvalid):
+                verify_certificate(changed, keys)
+    # The last character has unused bits: every other one is refused too.
+    for other in alphabet:
+        if other != content[-1]:
+            with pytest.raises(CertificateInvalid):
+                verify_certificate(content[:-1] + bytes([other]), keys)
+    for changed in (content + b"\n", content + b".", b"", b"..", content[:-1]):
+        with pytest.raises(CertificateInvalid):
+            verify_certificate(changed, keys)
+    stranger = CertificateKey.open(tmp_path / "elsewhere")
+    forged = stranger.signed(b"{}")
+    for others in (keys, {"keys": [stranger.public | {"kid": keys["keys"][0]["kid"]}]}, {}):
+        with pytest.raises(CertificateInvalid):
+            verify_certificate(forged, others)
+    unsigned = b"eyJhbGciOiJub25lIn0." + content.split(b".")[1] + b"."
+    with pytest.raises(CertificateInvalid):
+        verify_certificate(unsigned, keys)
+
+
+def test_the_command_verifies_offline(people: Service, answered: Any, tmp_path: Path) -> None:
+    file, keys = tmp_path / "answer.jws", tmp_path / "keys.json"
+    content = certificate(people, "ana", f"queries/{answered.json()['id']}")
+    file.write_bytes(content)
+    keys.write_text(json.dumps(keys_of(people)))
+    command = ["verify-certificate", str(file), "--key", str(keys)]
+    result = CliRunner().invoke(cli, command)
+    assert (result.exit_code, "is valid" in result.stderr) == (0, True)
+    assert json.loads(result.stdout)["query"] == answered.json()["id"]
+    file.write_bytes(content[:-2] + content[-1:])
+    assert CliRunner().invoke(cli, command).exit_code == 1
+
+
+def test_the_key_is_a_secret_and_every_public_key_is_remembered(people: Service) -> None:
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+    folder = services.settings.data
+    assert stat.S_IMODE((folder / FILE).stat().st_mode) == 0o600
+    again = CertificateKey.open(folder)
+    assert again.public == services.certificate_key.public
+    assert "d" not in again.public
+    other = CertificateKey.open(folder / "of another replica")
+    for key in (other.public, other.public, again.public):
+        state_certificate_key(services.database, key)
+    assert certificate_keys(services.database) == [other.public, again.public]
+    audited = people("otto", "GET", "/v1/audit").json()["items"]
+    stated = [one for one in audited if one["action"] == "service.certificate_key"]
+    assert [one["subject"] for one in stated] == [other.public["kid"], again.public["kid"]]
+    assert verify(services.database).valid
