@@ -15,6 +15,7 @@ from app.routes import (
     queries,
     quotes,
     records,
+    sources,
     users,
 )
 
@@ -25,6 +26,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     users.api,
     datasets.api,
     records.api,
+    sources.api,
     mock.api,
     budgets.api,
     notices.api,

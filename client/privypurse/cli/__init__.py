@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typer
 
-from privypurse.cli import budgets, datasets, queries, users, workshop
+from privypurse.cli import budgets, datasets, queries, sources, users, workshop
 from privypurse.cli.service import DEFAULT_URL, Credentials, KeyFileOption, KeyOption, UrlOption
 
 cli = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -27,6 +27,7 @@ def privypurse(
 for group, commands, summary in (
     ("users", users.COMMANDS, "Users, roles and keys (admin)."),
     ("datasets", datasets.COMMANDS, "Datasets and their records (owner)."),
+    ("sources", sources.COMMANDS, "Sources from which records are pulled (owner)."),
 ):
     subcommands = typer.Typer(help=summary, no_args_is_help=True)
     for name, command in commands.items():

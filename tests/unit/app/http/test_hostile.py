@@ -79,6 +79,7 @@ def test_every_kind_of_writing_route_is_walked(application: FastAPI) -> None:
         "POST /v1/datasets",
         "PUT /v1/datasets/{name}/budgets/{user}",
         "PUT /v1/datasets/{name}/cap",
+        "PUT /v1/datasets/{name}/source",
         "POST /v1/quotes",
         "POST /v1/queries",
         "POST /mcp",
