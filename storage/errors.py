@@ -149,6 +149,15 @@ class NotOpen(Busy):
     retry_after = 5
 
 
+class SourceFailed(StorageError):
+    """A source of records refused or could not be reached; only the owner may see the reason.
+
+    The text repeats no text of the source, which may quote a record.
+    """
+
+    retry_after = 5
+
+
 class OutOfRoom(Busy):
     """The disk is full, or the process has no file descriptor left. Nothing was changed."""
 

@@ -157,6 +157,9 @@ class Settings(BaseSettings):
     cluster_from: int = Field(default=2 * 10**9, ge=0)
     """The least work that runs on the cluster, in steps of about one nanosecond."""
 
+    sources: FilePath | None = None
+    """TOML file that names sources of records and the owners who may use them; none if unset."""
+
     session_lifetime: float = Field(default=43_200.0, ge=60, le=2_592_000, allow_inf_nan=False)
     """Seconds after which people at the dashboard sign in again."""
 

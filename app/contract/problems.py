@@ -324,6 +324,12 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         "The graph was registered without nodes: upload their list before the records.",
         "Node list missing",
     ),
+    storage.SourceFailed: ProblemType(
+        502,
+        "source-failed",
+        "The source of the records refused, or could not be reached. Nothing was stored.",
+        says=True,
+    ),
     storage.UploadRunning: ProblemType(
         409,
         "upload-running",

@@ -18,6 +18,7 @@ from app.dashboard.views import (  # noqa: F401 - each file adds its routes to t
     ledger,
     notices,
     queries,
+    sources,
     users,
 )
 from app.http.access import anyone

@@ -17,6 +17,7 @@ from app.routes import (
     queries,
     quotes,
     records,
+    sources,
     users,
 )
 
@@ -27,6 +28,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     users.api,
     datasets.api,
     records.api,
+    sources.api,
     mock.api,
     budgets.api,
     budget_requests.api,

@@ -26,6 +26,7 @@ from app.identity.code_flow import CodeFlow
 from app.identity.tokens import Tokens
 from app.service import warm, wings
 from app.service.heads import alarmed, heads_of, watched
+from app.service.sources import named_sources
 from app.service.speeds import MachineSpeeds
 from app.service.store import opened_files
 from app.telemetry.metrics import Metrics
@@ -151,6 +152,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             opener=opener,
             warm_up=warm_up,
             uploads=uploads,
+            sources=named_sources(settings),
             refusals=refusals,
             verifier=verifier,
             rate=Rate(settings.rate_limit),

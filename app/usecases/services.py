@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from storage.people.users import Users
     from storage.queries.history import Queries
     from storage.records.data_folder import Files
+    from storage.sources.source import NamedSource
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Services:
     opener: Opener
     warm_up: WarmUp
     uploads: Uploads
+    #: The sources of the operator's file, by name.
+    sources: Mapping[str, NamedSource]
     refusals: Refusals
     verifier: Verifier
     rate: Rate

@@ -60,6 +60,7 @@ from privypurse.problems import (
     UploadRunning,
 )
 from privypurse.quotes import Quote
+from privypurse.sources import Source
 from privypurse.tables import Sheet, Table
 from privypurse.trees import Tree, Trees
 from privypurse.uploads import RecordsRefused
@@ -113,6 +114,7 @@ __all__ = [
     "RecordsRefused",
     "Selection",
     "Sheet",
+    "Source",
     "StillRunning",
     "Stream",
     "Table",

@@ -11,6 +11,7 @@ from privypurse.amounts import Number, decimal_text, limit
 from privypurse.connection import Connection, part
 from privypurse.progress import Progress
 from privypurse.record_files import as_file
+from privypurse.sources import PULL_TIMEOUT, Source
 from privypurse.uploads import send_file, until_ready
 
 
@@ -47,6 +48,34 @@ class Ownership:
         path = f"/v1/datasets/{part(name)}/records"
         with as_file(records) as file, self._progress(name) as progress:
             send_file(self._connection, path, file, media_type, progress)
+            return until_ready(self._connection, name, progress)
+
+    def sources(self) -> list[Source]:
+        """The sources of records that the operator has opened to you, with their tables."""
+        return [Source.of(item) for item in self._connection.json("GET", "/v1/sources")["items"]]
+
+    def attach_source(self, name: str, source: str, table: str) -> None:
+        """Set the source and the table from which the records of a dataset are pulled."""
+        body = {"source": source, "table": table}
+        self._connection.json("PUT", f"/v1/datasets/{part(name)}/source", json=body)
+
+    def source_of(self, name: str) -> tuple[str, str]:
+        """The source of a dataset, and its table. Raises: NotFound if it has none."""
+        body = self._connection.json("GET", f"/v1/datasets/{part(name)}/source")
+        return body["source"], body["table"]
+
+    def detach_source(self, name: str) -> None:
+        """Remove the source of a dataset; its records stay."""
+        self._connection.send("DELETE", f"/v1/datasets/{part(name)}/source")
+
+    def pull(self, name: str) -> Dataset:
+        """Read the table of the dataset's source as an upload, and wait until it can be queried.
+
+        Raises: InvalidRecords; RecordsRefused if the preparation rejects them.
+        """
+        path = f"/v1/datasets/{part(name)}/source/pull"
+        with self._progress(name) as progress:
+            self._connection.json("POST", path, repeatable=False, timeout=PULL_TIMEOUT)
             return until_ready(self._connection, name, progress)
 
     def withdraw(self, name: str) -> None:

@@ -21,6 +21,7 @@ from storage.catalogue.dataset_rows import (
     granted_to,
     upload_state,
 )
+from storage.catalogue.dataset_sources import Attachment, attachment_of, set_attachment
 from storage.catalogue.dataset_states import digest_of_labels, record_dataset, record_version
 from storage.catalogue.descriptions import Labels, encode_domain
 from storage.catalogue.person_keys import delete_person_key, person_key
@@ -232,6 +233,25 @@ class Datasets:
         Its first use draws it, and a withdrawal deletes it.
         """
         return self._database.write(lambda connection: person_key(connection, dataset_id))
+
+    def attachment(self, dataset_id: int) -> Attachment | None:
+        """The source from which the dataset's owner pulls records, and its table."""
+        with self._database.read() as connection:
+            return attachment_of(connection, dataset_id)
+
+    def attach(self, name: str, attachment: Attachment | None, *, actor: User) -> None:
+        """Replace the source of a dataset; None removes it. Raises: NotFound.
+
+        The audit trail names the source, but not its table.
+        """
+
+        def work(connection: Connection) -> None:
+            dataset_id = self._id(connection, name)
+            set_attachment(connection, dataset_id, attachment)
+            detail = {"source": None if attachment is None else attachment.source}
+            record_dataset(connection, actor.id, dataset_id, "dataset.source", detail)
+
+        self._database.write(work)
 
     def refuse_upload(self, upload: int, detail: Mapping[str, Any]) -> None:
         """End an upload. Only the owner may see ``detail``."""

@@ -119,6 +119,7 @@ dataset = _table(
     # The secret that chooses which rows of a person are kept, until the records are withdrawn.
     # Danger: only ``storage.catalogue.person_keys`` may select it.
     Column("person_key", Bytes),
+    Column("source", String),  # JSON list of a source's name and a table of it; null: none attached
     CheckConstraint("version = 0 OR version = versions", name="version"),
     CheckConstraint("records_per_person >= 1", name="records_per_person"),
     CheckConstraint("person_key IS NULL OR length(person_key) = 32", name="person_key"),

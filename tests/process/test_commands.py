@@ -38,6 +38,7 @@ PLAYED = {
     "docs/client.md": "tests/process/test_documents.py",
     "docs/command_line.md": "tests/process/test_documents.py",
     "docs/distances.md": "tests/process/test_documents.py",
+    "docs/sources.md": "tests/process/test_postgresql_documents.py",
     "docs/statistics.md": "tests/process/test_documents.py",
     "docs/trees.md": "tests/unit/app/queries/test_trees_document.py",
     "docs/tutorial_analyst.md": "tests/process/test_tutorials.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Iterator
@@ -16,10 +17,11 @@ from sqlalchemy.engine import URL
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
 from tests.process.conftest import QUICK
-from tests.process.documents import code_of, indented
+from tests.process.documents import blocks, code_of, indented
 from tests.process.session import Session
 from tests.process.test_documents import run
 from tests.process.test_starting import started
+from tests.support.databases import fresh
 from tests.support.patience import until
 from tests.support.postgresql import postgresql_server
 
@@ -127,3 +129,51 @@ def test_the_role_that_serves_owns_nothing(server: URL, tmp_path: Path) -> None:
 def operating(beginning: str) -> list[str]:
     page = (ROOT / "docs/operating.md").read_text("utf-8")
     return [code.text for code in code_of(page) if code.text.startswith(beginning)]
+
+
+def test_from_a_table_of_postgresql_to_the_first_private_answer(
+    server: URL, tmp_path: Path
+) -> None:
+    """The page of sources, typed from top to bottom by operator, owner and analyst."""
+    role, file, owner, analyst = blocks((ROOT / "docs/sources.md").read_text("utf-8"), "sh")
+    with fresh(server.render_as_string(hide_password=False)) as url:
+        shop = make_url(url).set(drivername="postgresql")
+        address = shop.render_as_string(hide_password=False)
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute("CREATE TABLE people (name TEXT, town TEXT, age INT, smokes BOOL)")
+            connection.execute(
+                "INSERT INTO people SELECT 'n' || i, (ARRAY['Aix','Brest','Caen'])[i % 3 + 1],"
+                " NULLIF(i % 90, 0), i % 2 = 0 FROM generate_series(1, 600) AS i"
+            )
+        run(tmp_path, role.replace("psql shop", f"psql --quiet '{address}'"))
+        reader = shop.set(username="purse_reader", password="choose-another")
+        written = "postgresql://purse_reader:choose-another@db.example/shop"
+        assert written in file
+        run(tmp_path, file.replace(written, reader.render_as_string(hide_password=False)))
+        sources = (tmp_path / "sources.toml").read_text()
+        (tmp_path / "sources.toml").write_text(
+            sources.replace('"exports"', f'"{tmp_path / "exports"}"')
+        )
+        try:
+            with ServiceProcess(
+                tmp_path / "data", PURSE_SOURCES=str(tmp_path / "sources.toml"), **QUICK
+            ) as service:
+                _people(service, tmp_path)
+                here = {"PRIVYPURSE_URL": service.url}
+                printed = run(tmp_path, owner, **here)
+                assert "shop\tpostgresql\tpublic.survey\n" in printed
+                assert "survey is ready, version 1\n" in printed
+                answer = json.loads(run(tmp_path, analyst, **here))["answer"]
+                # P(noise of scale 1 beyond 50) < e⁻⁵⁰
+                assert abs(float(answer["value"]) - 600) < 50
+        finally:
+            with psycopg.connect(address, autocommit=True) as connection:
+                connection.execute("DROP OWNED BY purse_reader; DROP ROLE purse_reader")
+
+
+def _people(service: ServiceProcess, folder: Path) -> None:
+    """An owner and an analyst, with their keys in ``folder``."""
+    (folder / "root.key").write_text(service.admin_key)
+    for name, role in (("olympe", "owner"), ("ada", "analyst")):
+        line = f"privypurse --key-file root.key users create {name} --role {role} > {name}.key"
+        run(folder, line, PRIVYPURSE_URL=service.url)

@@ -14,6 +14,7 @@ from privypurse.cli import (
     certificates,
     datasets,
     queries,
+    sources,
     users,
     workshop,
 )
@@ -41,19 +42,14 @@ for group, commands, summary in (
         "Datasets and their records (owner).",
     ),
     ("requests", budget_requests.COMMANDS, "Requests for budget (analyst, owner)."),
+    ("sources", sources.COMMANDS, "Sources from which records are pulled (owner)."),
 ):
     subcommands = typer.Typer(help=summary, no_args_is_help=True)
     for name, command in commands.items():
         subcommands.command(name)(command)
     cli.add_typer(subcommands, name=group)
-ALONE = (
-    budgets.COMMANDS
-    | queries.COMMANDS
-    | certificates.COMMANDS
-    | workshop.COMMANDS
-    | agents.COMMANDS
-)
-for name, command in ALONE.items():
+ALONE = queries.COMMANDS | certificates.COMMANDS | workshop.COMMANDS | agents.COMMANDS
+for name, command in (budgets.COMMANDS | ALONE).items():
     cli.command(name)(command)
 
 

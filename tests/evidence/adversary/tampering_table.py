@@ -42,6 +42,7 @@ TABLE: dict[str, dict[str, str]] = {
             FOUND,
         ),
         "person_key": "a random secret: with another one the next upload keeps other rows",
+        "source": "what the next pull reads: a source of the owner, whose records have to fit",
     },
     "dataset_version": dict.fromkeys(
         ("dataset_id", "version", "published_us", "removed_us", "folder", "manifest_digest"), FOUND

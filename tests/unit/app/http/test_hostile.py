@@ -81,6 +81,7 @@ def test_every_kind_of_writing_route_is_walked(application: FastAPI) -> None:
         "PUT /v1/datasets/{name}/cap",
         "POST /v1/datasets/{name}/requests",
         "POST /v1/datasets/{name}/requests/{id}/decision",
+        "PUT /v1/datasets/{name}/source",
         "POST /v1/quotes",
         "POST /v1/queries",
         "POST /mcp",

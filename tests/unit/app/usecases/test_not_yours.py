@@ -36,6 +36,7 @@ SENT: dict[str, dict[str, Any]] = {
     "PUT /v1/datasets/{name}/nodes": {"content": b"a\nb\n"},
     "PUT /v1/datasets/{name}/records": {"content": EDGES},
     "PUT /v1/datasets/{name}/budgets/{user}": {"json": {"epsilon": "1"}},
+    "PUT /v1/datasets/{name}/source": {"json": {"source": "shop", "table": "visits"}},
     "PUT /v1/datasets/{name}/cap": {"json": {"composition_delta": "0"}},
 }
 SENT |= {

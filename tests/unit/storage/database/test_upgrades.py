@@ -39,7 +39,7 @@ from tests.support.world import allowance, contents, loss
 NEW = {
     "entry": {"bound", "d_rho_f", "d_unpriced", "d_gaussian"},
     "settlement": {"digest"},
-    "dataset": {"nodes_folder", "revision", "person_key"},
+    "dataset": {"nodes_folder", "revision", "person_key", "source"},
     "dataset_version": {"folder", "manifest_digest"},
     "users": {"revision"},
     "api_key": {"revision"},

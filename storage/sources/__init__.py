@@ -1,0 +1,1 @@
+"""Sources of records: tables of PostgreSQL and files of a folder that the operator has named."""
