@@ -5,7 +5,8 @@
     ./run bench http --before DIR         beside another checkout, in the same rounds
 
 Each runs in a process of its own. Values, verdicts and all rounds go to one file under
-benchmarks/results. The status is 1 when a bar fails. The papers' experiments: ./run reproduce.
+benchmarks/results, and plots to a page beside it. The status is 1 when a bar fails. The papers'
+experiments: ./run reproduce.
 """
 
 import os
@@ -20,6 +21,7 @@ from benchmarks import files
 from benchmarks.bench import BEFORE, Bench, Setting, missing
 from benchmarks.numbers import printed
 from benchmarks.registry import BENCHES
+from benchmarks.reproduction.report import plotted
 from benchmarks.result import FAILS, HOLDS, OPEN, Result
 from benchmarks.rounds import in_own_process
 
@@ -59,6 +61,9 @@ def main(arguments: Sequence[str] | None = None, registry: Sequence[Bench] = BEN
     path = options.out / f"bench-{stamp}.json"
     files.write(path, written)
     print(f"\nwrote {path}")
+    if with_plots := [one for one in written["benches"] if one["plots"]]:
+        files.put(path.with_suffix(".html"), plotted(with_plots))
+        print(f"wrote {path.with_suffix('.html')}")
     verdicts = [claim["verdict"] for one in written["benches"] for claim in one["claims"]]
     failed = [one["name"] for one in written["benches"] if one["failed"]]
     print(", ".join(f"{verdicts.count(v)} {word}" for v, word in WORDS.items()))

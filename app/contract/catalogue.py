@@ -6,15 +6,19 @@ from app.contract.models import Reply
 
 
 class Catalogue(Reply):
-    """The query kinds with parameters and parts, such as utilities, and the service's limits."""
+    """The query kinds with parameters and parts, such as utilities, and the service's limits.
+
+    ``automatic`` is the choice of ``auto``. What is ``advanced`` serves comparisons, or has a
+    default that most users keep.
+    """
 
     queries: list[dict[str, Any]]
     candidates: list[dict[str, Any]]
     utilities: list[dict[str, Any]]
     objectives: list[dict[str, Any]]
-    sensitivities: list[dict[str, str]]
-    selectors: list[dict[str, str]]
     automatic: list[dict[str, str]]
+    sensitivities: list[dict[str, str | bool]]
+    selectors: list[dict[str, str | bool]]
     statistics: list[dict[str, Any]]
     amounts: dict[str, Any]
     limits: dict[str, Any]

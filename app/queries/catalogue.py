@@ -17,23 +17,36 @@ from mechanisms.statistics.validity import VALID
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Utility
 
+#: The sensitivity and the selector that serve comparisons, or are best left to ``auto``.
+ADVANCED = frozenset({Sensitivity.FLATTENED.value, SELECTORS["exponential"].name})
+
 
 def vocabulary() -> dict[str, list[dict[str, Any]]]:
     """Returns the query kinds and the candidates, utilities, selectors and statistics they use."""
     return {
-        "queries": [kind.body.catalogue() for kind in QUERY_KINDS.values()],
+        "queries": [
+            {**kind.body.catalogue(), "advanced": list(kind.form.advanced)}
+            for kind in QUERY_KINDS.values()
+        ],
         "candidates": [candidate(kind, *facts) for kind, facts in CANDIDATES.items()],
         "utilities": [utility_facts(utility) for utility in UTILITIES.values()],
         "objectives": [{"name": name, **asdict(kind.facts)} for name, kind in OBJECTIVES.items()],
+        "automatic": [automatic(rule) for rule in RULES],
         "sensitivities": [
-            {"name": sensitivity.value, "description": sensitivity.description}
+            {
+                "name": sensitivity.value,
+                "description": sensitivity.description,
+                "advanced": sensitivity.value in ADVANCED,
+            }
             for sensitivity in Sensitivity
         ],
         "selectors": [
-            facts_of(selector, "name", "title", "description", "noisy_max", "source")
+            {
+                **facts_of(selector, "name", "title", "description", "noisy_max", "source"),
+                "advanced": selector.name in ADVANCED,
+            }
             for selector in (*SELECTORS.values(), *JOINT_SELECTORS.values())
         ],
-        "automatic": [automatic(rule) for rule in RULES],
         "statistics": [statistic(name) for name in STATISTICS],
     }
 

@@ -6,14 +6,14 @@ Every number on the page stands in a result file or in the summary; here they ar
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, select_autoescape
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from benchmarks import files
 from benchmarks.numbers import formatted
 from benchmarks.reproduction.plots import geometry
 from benchmarks.result import FAILS, HOLDS, OPEN, OTHERWISE, Verdict
 
-TEMPLATE = Path(__file__).with_name("report.html")
+FOLDER = Path(__file__).parent
 CLASSES = {HOLDS: "holds", OTHERWISE: "otherwise", FAILS: "fails", OPEN: "open"}
 
 
@@ -28,12 +28,23 @@ def build(folder: Path) -> Path:
 
 
 def rendered(summary: dict[str, Any], results: list[dict[str, Any]]) -> str:
+    papers = list(dict.fromkeys(one["paper"] for one in [*summary["inventory"], *results]))
+    return _filled("report.html", summary=summary, results=results, papers=papers)
+
+
+def plotted(benches: list[dict[str, Any]]) -> str:
+    """A page with the plots of these benches alone; the same numbers are printed as tables."""
+    return _filled("plots.html", benches=benches)
+
+
+def _filled(template: str, **values: Any) -> str:
     environment = Environment(
-        autoescape=select_autoescape(default=True), undefined=StrictUndefined, trim_blocks=True
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        loader=FileSystemLoader(FOLDER, encoding="utf-8"),
     )
     environment.filters["formatted"] = formatted
     environment.filters["geometry"] = geometry
     environment.filters["style"] = lambda verdict: CLASSES[Verdict(verdict)]
-    papers = list(dict.fromkeys(one["paper"] for one in [*summary["inventory"], *results]))
-    template = environment.from_string(TEMPLATE.read_text("utf-8"))
-    return template.render(summary=summary, results=results, papers=papers)
+    return environment.get_template(template).render(**values)

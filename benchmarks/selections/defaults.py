@@ -33,6 +33,8 @@ TABLES = (
     *("acs", "adult", "adult_full", "cmc", "dermatology", "mushroom", "nltcs", "sf_salaries"),
     "soybean",
 )
+#: Runs for each recall. The recalls of the small graphs lie near their bars.
+RUNS = {"github": 400, "enron": 400}
 DEGREE, DENSITY, BETWEENNESS = "degree", "egocentric_density", "egocentric_betweenness"
 NODES: Mapping[str, Any] = {"nodes": "all"}
 SIDES = ("positive", "negative")
@@ -145,7 +147,8 @@ def _with_half(values: list[float]) -> tuple[float, str, float]:
     return value, "", half
 
 
-#: By graph: what is queries and at which ε.
+#: By graph: the queries, each with its ε. The ε of betweenness with k = 5 that have no bar are a
+#: tenth of those at which the papers have the recalls of bars.
 AT: dict[str, list[tuple[Query, float]]] = {
     "github": [
         *((ranking(BETWEENNESS, k), e) for k, e in ((5, 0.0116), (10, 0.025), (20, 0.019))),
@@ -160,7 +163,7 @@ AT: dict[str, list[tuple[Query, float]]] = {
         (ranking(DEGREE, 10), 0.1),
     ],
     "dblp": [
-        *((ranking(BETWEENNESS, 5), e) for e in (0.25, 0.5, 0.05)),
+        *((ranking(BETWEENNESS, 5), e) for e in (0.25, 0.5, 0.05, 0.1)),
         (ranking(BETWEENNESS, 20), 1.0),
         (ranking(BETWEENNESS, 1), 10.0),
     ],
@@ -170,7 +173,7 @@ AT: dict[str, list[tuple[Query, float]]] = {
 
 def on_graph(result: Result, setting: Setting, name: str) -> None:
     """Recalls at the bars' ε, and of every utility without noise."""
-    place, runs = graph_place(setting.data, name), setting.times(100)
+    place, runs = graph_place(setting.data, name), setting.times(RUNS.get(name, 100))
     for query, epsilon in AT[name]:
         recall(result, name, place, query, epsilon, runs)
     for query in (*(ranking(one, 10) for one in (DEGREE, DENSITY, BETWEENNESS)), dense_degree(10)):
@@ -219,7 +222,7 @@ def trees_of(domain: TableDomain, attributes: Sequence[str]) -> Mapping[str, Any
 def counts(result: Result, setting: Setting) -> None:
     """Recall of the most frequent values, and how often an interval misses a count."""
     place = table_place(setting.data, "adult")
-    runs, ranked = setting.times(100), []
+    runs, ranked = setting.times(2000), []
     for attribute, k in (("native-country", 10), ("occupation", 5)):
         ranked.append((attribute, ranking("count", k, {"values_of": attribute})))
     for relation, epsilons in (
@@ -229,9 +232,8 @@ def counts(result: Result, setting: Setting) -> None:
         under = place.under(relation)
         for (attribute, query), epsilon in zip(ranked, epsilons, strict=True):
             recall(result, f"{attribute}, {relation}", under, query, epsilon, runs)
-        (attribute, query), epsilon = ranked[0], epsilons[0]
-        missed = misses(under, query, epsilon, setting.size(10_000, 300))
-        result.measure(f"{attribute}, {relation}: answers with a wrong interval", *missed)
+            missed = misses(under, query, epsilon, setting.size(10_000, 300))
+            result.measure(f"{attribute}, {relation}: answers with a wrong interval", *missed)
 
 
 def misses(place: Place, query: Query, epsilon: float, runs: int) -> tuple[float, str, float]:
@@ -302,5 +304,8 @@ BENCHES = (
           counts, 60.0, (),
           (Bar("native-country, *: recall *", least=0.95),
            Bar("occupation, add_remove: recall *", least=0.95),
+           # Of tables within 301 replacements no mechanism has 0.95 on each at this ε: 301 of them
+           # turn the fifth and sixth value round, which differ by 600 records.
+           Bar("occupation, replace: recall *", least=0.89),
            Bar("*wrong interval", most=0.05)), rows_of("adult")),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, Self
 from privypurse.amounts import Amount
 from privypurse.frames import Framed
 from privypurse.levels import Columns
-from privypurse.notebook import paragraph, table
+from privypurse.notebook import bars, paragraph, table
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class Answer:
         return question + paragraph(price)
 
 
+#: The most bars that a notebook draws for the values of one answer; its table lists all.
+MOST_BARS = 60
 #: The text in place of a number that the dataset suppresses.
 SUPPRESSED = "suppressed"
 
@@ -160,9 +162,12 @@ class TopK(Answer, Framed):
         if self.values is None:
             rows = table([place, "selected"], enumerate(self.selected, 1))
         else:
-            pairs = zip(self.selected, self.values, strict=True)
+            pairs = list(zip(self.selected, self.values, strict=True))
             cells = [[one, "" if v.suppressed else v.value, v] for one, v in pairs]
             rows = table(["selected", "value", f"interval ({self.confidence:.0%})"], cells)
+            drawn = [(str(one), v) for one, v in pairs if not v.suppressed][:MOST_BARS]
+            ends = [(v.value, v.low, v.high) for _, v in drawn]
+            rows = bars([name for name, _ in drawn], ends) + rows
         return rows + self._charge_line()
 
 

@@ -37,8 +37,8 @@ class Sensitivity(StrEnum):
     )
     FLATTENED = (
         "flattened",
-        "Dampened by the largest δ(t) of all candidates, so that no two of them change places; "
-        "rarely far from global.",
+        "Dampened by the largest δ(t) of all candidates, so that no two of them change places. "
+        "Best where the largest δ of the dataset is far below Δ and the order of u matters.",
     )
     SHIFTED = (
         "shifted",

@@ -36,6 +36,10 @@ from mechanisms.noise.shells import DEEPEST, GROUP, Groups, survivors
 #: θ divides the odds of heads of every coin. ln θ is rounded to a multiple of 2^−20, so that ln of
 #: the odds against heads, λ·gap + ln θ, is exactly rational.
 _THRESHOLD_BITS = 20
+#: The search for ln θ ends when the mean number of heads is within this share of k, or after this
+#: many steps. It leaves out coins of a probability below e^−_IMPROBABLE. Only the number of rounds
+#: depends on that.
+_BALANCE, _STEPS, _IMPROBABLE = 2.0**-20, 60, 64.0
 #: A number slightly above ln 2. Shell j is valid if ln of the odds against heads is at least j
 #: times this: the probability π of heads is then below 2^−j.
 _SHELL = 0.6931471806
@@ -122,7 +126,7 @@ class _Coins:
     def of(cls, scores: Integers, k: int, rate: Rate, shift: float, widen: float) -> _Coins:
         gaps = scores.max() - scores
         log_odds = rate.a / rate.b * gaps.astype(np.float64)
-        threshold = round((_balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
+        threshold = round((balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
         against = log_odds + threshold / (1 << _THRESHOLD_BITS)
         # The largest rounding error is subtracted from y, ln of the odds against heads. So
         # ``lower`` is surely below the exact y, and any smaller shell is valid.
@@ -172,22 +176,37 @@ class _Coins:
             bits, length = bits << _WORD | int(source.words(1)[0]), length + _WORD
 
 
-def _balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
-    """ln θ at which about k coins show heads, in terms of odds e^{−log_odds}/θ; any is valid."""
+def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
+    """ln θ at which about k coins show heads, in terms of odds e^{−log_odds}/θ; any is valid.
+
+    Newton's method on ln of the mean number of heads, which is nearly a line where most coins are
+    improbable. A step that leaves the bracket of the root halves the bracket instead.
+    """
     last, next_one = (-rate.a / rate.b * -kth_largest(-gaps, place) for place in (k, k + 1))
     low, high = next_one - math.log(k + 1) - 1, last + math.log(gaps.size) + 1
-    while high - low > 2.0**-_THRESHOLD_BITS and low < (middle := (low + high) / 2) < high:
-        if expected_heads(log_odds, middle) > k:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    # Improbable coins hardly count, and there may be a million of them.
+    near, at = log_odds[log_odds + low < _IMPROBABLE], high
+    for _ in range(_STEPS):
+        mean, variance = expected_heads(near, at)
+        excess = math.log(mean / k)
+        if abs(excess) < _BALANCE:
+            break
+        low, high = (at, high) if excess > 0 else (low, at)
+        # The mean falls by the variance for each unit of ln θ.
+        at = at + excess * mean / variance if variance > 0 else low
+        if not low < at < high:
+            at = (low + high) / 2
+            if not low < at < high:
+                break  # neighbouring floats
+    return at
 
 
 @compiled
-def expected_heads(log_odds: Floats, threshold: float) -> float:
-    """Σ 1 / (1 + e^{log_odds + threshold})."""
-    total = 0.0
+def expected_heads(log_odds: Floats, threshold: float) -> tuple[float, float]:
+    """Σ π and Σ π·(1 − π), for π = 1 / (1 + e^{log_odds + threshold})."""
+    mean, variance = 0.0, 0.0
     for against in log_odds:
-        total += 1.0 / (1.0 + math.exp(min(against + threshold, 700.0)))
-    return total
+        heads = 1.0 / (1.0 + math.exp(min(against + threshold, 700.0)))
+        mean += heads
+        variance += heads * (1.0 - heads)
+    return mean, variance

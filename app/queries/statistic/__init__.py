@@ -7,7 +7,7 @@ from app.queries.statistic.examples import EXAMPLES
 from app.queries.statistic.form import StatisticForm
 
 KIND = Kind(
-    form=StatisticForm(StatisticQuery, order=60, choice="statistic"),
+    form=StatisticForm(StatisticQuery, 60, choice="statistic", advanced=("mechanism",)),
     examples=EXAMPLES,
     columns=columns,
     mechanism=stored_mechanism,

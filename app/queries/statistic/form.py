@@ -25,7 +25,7 @@ class StatisticForm(KindForm):
                 yield replace(field, widget="where")
             elif field.name == "mechanism":
                 schema = {**field.schema, "enum": _mechanisms(variant, facts)}
-                yield replace(field, schema=schema, group=ADVANCED)
+                yield replace(field, schema=schema)
             elif field.name == "delta":
                 # The field δ (delta) is always shown if the recommended mechanism needs it.
                 # Otherwise the page folds it with the advanced fields.

@@ -170,6 +170,34 @@ def test_an_edge_moves_its_ends_and_their_common_neighbours_alone() -> None:
             assert np.abs(moved[list(ends)]).max() <= influence.one
 
 
+@pytest.mark.parametrize(("bound", "bits"), [(2, 3), (3, 0), (3, 1), (3, 2), (3, 20)])
+def test_one_step_less_than_the_ceiling_of_an_inner_node_is_refused(bound: int, bits: int) -> None:
+    """η = ⌈2^q·D·2^(g−1)/Δ⌉ is attained on all graphs of four nodes: its floor would not do.
+
+    At q = 0 and 1, D = 3, the fraction is 0.75 and 1.5, and a node falls by 1 and 2 steps.
+    """
+    size, name = (4, bound), EgocentricBetweenness.name
+    universe = universe_of(name, EDGE, size)
+    for mode in (Sensitivity.GLOBAL, Sensitivity.SHIFTED):
+        rows = tabulate_scores(name, EDGE, size, mode, bits, 1)
+        grid = public_grid(name, universe, mode, None)
+        influence = declared(UTILITIES[name], universe, mode, grid, bits)
+        assert isinstance(influence, EdgeInfluence)
+        assert largest_inner_fall(universe, rows) == influence.fall
+
+
+def largest_inner_fall(universe: Universe, rows: Array) -> int:
+    """The most that an added edge lowers a node other than its ends."""
+    most = 0
+    for x, y in universe.pairs:
+        (ends,) = set(graphs.edges_of(universe.members[y])) ^ set(
+            graphs.edges_of(universe.members[x])
+        )
+        others = [node for node in range(rows.shape[1]) if node not in ends]
+        most = max(most, int((rows[x] - rows[y])[others].max(initial=0)))
+    return most
+
+
 @pytest.mark.parametrize(
     "size",
     [

@@ -38,6 +38,7 @@ def ratios(result: Result, setting: Setting) -> None:
     ways = {"ours": lambda: 6.0, "rival": lambda: 2.0}
     outcome = Rounds.of("a second", ways, setting.times(5)).report(result, "rates")
     result.measure("ours / rival", outcome.ratio("ours", "rival"), "×")
+    result.plot("rates", "a second", [1.0, 2.0], {"ours": exact([6.0, 6.0])})
     if setting.before is not None:
         result.measure("ours / before", 0.5, "×")
 

@@ -53,6 +53,9 @@ def test_a_made_up_bench_runs_and_is_saved(
     assert "holds  ours / rival ≥ 2.5: 3 ×" in capsys.readouterr().out
     assert saved["name"] == "made.good"
     assert saved["stored"]["rates"] == {"ours": [6.0] * 5, "rival": [2.0] * 5}
+    (page,) = tmp_path.glob("bench-*.html")
+    assert "made.good: Is it three times as fast?" in page.read_text()
+    assert page.read_text().count("<circle") == 2
     assert [claim["verdict"] for claim in saved["claims"]] == [Verdict.HOLDS]
 
 

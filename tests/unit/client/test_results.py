@@ -306,6 +306,7 @@ def test_numbers_are_numbers() -> None:
 def test_the_html_of_notebooks_escapes_every_name() -> None:
     """Names of nodes, values and attributes come from the owner of the dataset."""
     bad = "<script>alert(1)</script>"
+    one = {"value": [2], "low": [1], "high": [3]}
     matrix = {"values": [bad, "b"], "context": [bad], "matrix": [[0, 1], [1, 0]]}
     named = {bad: Column(bad, values=(bad, "b"))}
     encoded = {"name": bad, "values": [bad, "b"], "vectors": [[0.0], [1.0]]}
@@ -315,6 +316,7 @@ def test_the_html_of_notebooks_escapes_every_name() -> None:
     answers = [
         Selection.read(answered({"selected": bad}), {}),
         TopK.read(answered({"selected": [bad]}) | {"dataset": bad}, {}),
+        TopK.read(answered({"selected": [bad], "values": one, "confidence": 0.9}), {}),
         Distances.read(answered({"distances": {bad: matrix}}), named),
         Clusters.read(answered(clusters), named),
         Trees.read(answered({"trees": [{"label": bad, "counts": {bad: 1}}]}), {}),
@@ -341,6 +343,19 @@ def test_selected_candidates_come_with_values_and_intervals() -> None:
     assert "4 … 10" in answer._repr_html_()
     plain = TopK.read(answered({"selected": [2, 4], "ordered": False}), {})
     assert (plain.values, plain.ordered) == (None, False)
+
+
+def test_notebooks_draw_a_bar_with_its_error_bar_for_every_value() -> None:
+    numbers = {"value": [8, -4, None], "low": [6, -6, None], "high": [10, -2, None]}
+    released = {"selected": ["a", "b", "c"], "values": numbers, "confidence": 0.95}
+    html = TopK.read(answered(released), {})._repr_html_()
+    # From −6 to 10 on 320 units after 150: 0 stands at 270, and 20 units are 1.
+    assert '<rect x="270.0" y="3" width="160.0"' in html
+    assert '<rect x="190.0" y="21" width="80.0"' in html
+    assert "M390.0 9.0H470.0" in html
+    assert "M150.0 27.0H230.0" in html
+    assert html.count("<rect") == 2  # a suppressed value has none
+    assert "<svg" not in TopK.read(answered({"selected": [4, 2]}), {})._repr_html_()
 
 
 def test_rows_are_those_of_a_data_frame() -> None:

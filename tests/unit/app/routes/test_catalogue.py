@@ -43,8 +43,8 @@ def test_every_part_is_explained(catalogue: dict[str, Any]) -> None:
         "utilities": {"name", "title", "description", "source", "candidates", "shift",
                       "neighbouring", "sensitivity", "joint_influence"},
         "objectives": {"name", "title", "description", "source", "sensitivity", "shift", "joint"},
-        "sensitivities": {"name", "description"},
-        "selectors": {"name", "title", "description", "source", "noisy_max"},
+        "sensitivities": {"name", "description", "advanced"},
+        "selectors": {"name", "title", "description", "source", "noisy_max", "advanced"},
         "automatic": {"ranking", "k", "from_epsilon_each", "sensitivity", "reason"},
     }  # fmt: skip
     for part, keys in expected.items():
@@ -53,6 +53,20 @@ def test_every_part_is_explained(catalogue: dict[str, Any]) -> None:
             assert set(entry) == keys
             texts = [value for value in entry.values() if isinstance(value, str)]
             assert all(text.strip() for text in texts)
+
+
+def test_what_serves_comparisons_is_advanced(catalogue: dict[str, Any]) -> None:
+    for part, advanced in (("sensitivities", ["flattened"]), ("selectors", ["exponential"])):
+        assert [entry["name"] for entry in catalogue[part] if entry["advanced"]] == advanced
+    parts = list(catalogue)
+    assert parts.index("automatic") < min(parts.index("sensitivities"), parts.index("selectors"))
+    for query in catalogue["queries"]:
+        # A parameter that the dashboard folds has a default, and the first choice is the rule.
+        assert set(query["advanced"]) <= set(query["parameters"]) - set(query["required"])
+    top = next(query for query in catalogue["queries"] if query["kind"] == "top_k")
+    assert {"sensitivity", "selector", "draws"} <= set(top["advanced"])
+    for name in ("sensitivity", "selector", "draws"):
+        assert top["parameters"][name]["enum"][0] == top["parameters"][name]["default"] == "auto"
 
 
 def test_every_utility_has_the_facts_of_its_sensitivity_by_relation(

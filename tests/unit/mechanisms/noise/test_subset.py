@@ -11,16 +11,24 @@ from math import prod
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.shells import DEEPEST, Groups, survivors
-from mechanisms.noise.subset import least_acceptance, most_rounds, subset
+from mechanisms.noise.subset import (
+    balanced,
+    expected_heads,
+    least_acceptance,
+    most_rounds,
+    subset,
+)
 from mechanisms.selection.laws import subset_probabilities
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, base, p_value
 
 Law = dict[tuple[int, ...], Fraction]
+Array = NDArray[np.int64]
 P = Fraction(1, 2)
 VECTORS: list[tuple[tuple[int, ...], int, Law]] = [
     (
@@ -109,6 +117,25 @@ def test_a_threshold_far_off_takes_many_rounds_and_ends() -> None:
     scores = np.array([4, 3, 0, 0])
     drawn = subset(scores, 2, Rate(3, 1), SeededRandomness(5), shift=10.0)
     assert drawn.size == 2
+
+
+SHAPES = {
+    "flat": np.zeros(3000, dtype=np.int64),
+    "peak": np.array([1 << 40, *[0] * 2999]),
+    "spread": np.arange(3000) << 10,
+    "stairs": (np.arange(3000) // 400) << 26,
+}
+
+
+@pytest.mark.parametrize("scores", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("rate", [Rate(10**3, 10**9 << 20), Rate(1, 1 << 10), Rate(1, 1)])
+def test_the_threshold_gives_a_mean_of_k_heads(scores: Array, rate: Rate) -> None:
+    """The public number of rounds assumes this mean. Sharp scores leave it to rounding errors."""
+    gaps = scores.max() - scores
+    log_odds = rate.a / rate.b * gaps.astype(np.float64)
+    for k in (1, 2, 20, 1500):
+        mean, _ = expected_heads(log_odds, balanced(log_odds, gaps, k, rate))
+        assert math.isclose(mean, k, rel_tol=1e-3)
 
 
 def test_a_set_is_in_public_order_and_may_be_everything() -> None:
