@@ -50,7 +50,7 @@ def test_every_part_of_a_selection_is_documented() -> None:
         assert any(f'"{member}":' in text for member in body.model_fields)
 
 
-@pytest.mark.parametrize("page", ["distances", "statistics", "tables", "trees"])
+@pytest.mark.parametrize("page", ["distances", "mechanisms", "statistics", "tables", "trees"])
 def test_queries_in_documents_are_valid(page: str) -> None:
     text = (ROOT / f"docs/{page}.md").read_text("utf-8")
     blocks = re.findall(r"```json\n(?:POST \S+\n)?(.*?)```", text, re.DOTALL)

@@ -48,7 +48,8 @@ PLAYED = {
 }
 #: Their ``json`` is validated as queries or attributes: tests/architecture/test_documents.py.
 VALIDATED = {
-    f"docs/{page}.md" for page in ("datasets", "distances", "statistics", "tables", "trees")
+    f"docs/{page}.md"
+    for page in ("datasets", "distances", "mechanisms", "statistics", "tables", "trees")
 }
 #: The beginning of a block that is no command → the kind of the block.
 NOT_TYPED = {
@@ -56,6 +57,7 @@ NOT_TYPED = {
     "DIR/privypurse.db": "what is in the data folder",
     "P(answer on x ∈ S)": "a formula",
     "the database has schema 0099": "what the service says",
+    '{"mcpServers"': "an entry in the file of an agent",
     "sex = f: yes": "a tree as text",
 }
 #: The test that runs all lines about containers; here they are checked without an engine.
