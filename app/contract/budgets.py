@@ -59,7 +59,7 @@ class AccountBalance(Reply):
     def _with_rho(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         members: dict[str, Any] = serialize(self)
         if self.until is None:
-            del members["until"]
+            members.pop("until", None)
         if not self.counts_rho:
             # Both follow from what remains of ε.
             del members["largest_epsilon"], members["fits_more"]

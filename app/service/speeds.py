@@ -61,6 +61,9 @@ FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 
 #: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.
 FILE = "speeds.json"
+#: The file keeps the latest measurements of so many machines and versions. So versions that run by
+#: turns are not measured anew each time.
+MACHINES = 8
 
 
 class MachineSpeeds:
@@ -71,8 +74,8 @@ class MachineSpeeds:
         config: Any = numba.config
         self._folders = [Path(config.CACHE_DIR), *([] if data is None else [data])]
         self._machine = _machine()
-        files = (_read(folder / FILE) for folder in self._folders)
-        stored = next((one for one in files if one and one["machine"] == self._machine), None)
+        measured = (one for folder in self._folders for one in _read(folder / FILE))
+        stored = next((one for one in measured if one["machine"] == self._machine), None)
         #: None until they are measured.
         self.current: Speeds | None = None
         if stored is not None:
@@ -86,28 +89,29 @@ class MachineSpeeds:
         log.info("measuring the speed of this machine")
         measured = yield from measure()
         of = {kind: [speed.call, speed.unit] for kind, speed in measured.of.items()}
-        text = json.dumps({"machine": self._machine, "query": measured.query, "of": of}, indent=1)
+        new = {"machine": self._machine, "query": measured.query, "of": of}
         for folder in self._folders:
             try:
-                _write(folder / FILE, text)
+                _write(folder / FILE, [new, *_read(folder / FILE)][:MACHINES])
                 break
             except OSError:
                 continue
         self.current = measured
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> list[dict[str, Any]]:
+    """The measurements in a file, the latest first; none if it cannot be read."""
     try:
-        stored: dict[str, Any] = json.loads(path.read_text())
+        stored = json.loads(path.read_text())
     except (OSError, ValueError):
-        return None
-    return stored
+        return []
+    return stored if isinstance(stored, list) else []
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, measured: list[dict[str, Any]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     own = path.with_name(f"{path.name}.{os.getpid()}")
-    own.write_text(text)
+    own.write_text(json.dumps(measured, indent=1))
     own.replace(path)
 
 

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from accounting import account as account_rules
+from accounting import obstacle
 from accounting.account import AccountRank, Limit, admits
 from accounting.errors import BudgetExhausted
 from accounting.privacy_loss import PrivacyLoss
@@ -149,7 +150,7 @@ def guard_of_one_measure(_world: World, monkeypatch: pytest.MonkeyPatch) -> None
     def admits_epsilon(limits: Any, sums: Any, charge: Any) -> bool:
         return bool(sums[0] + charge[0] <= limits[0])
 
-    monkeypatch.setattr(accounts, "admits", admits_epsilon)
+    monkeypatch.setattr(obstacle, "admits", admits_epsilon)
     _show_nothing_below_nothing(monkeypatch)
     spoilt = Edited(entries.CHARGE, r"budget_account.charged_delta_a \+ ([^ ]+) <=", r"0 * \1 <=")
     monkeypatch.setattr(charging, "CHARGE", spoilt)
@@ -219,7 +220,7 @@ def unpriced_by_epsilon(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def admits_all(limits: Any, sums: Any, charge: Any) -> bool:
         return bool(admits(limits, (*sums[:3], 0), (*charge[:3], 0)))
 
-    monkeypatch.setattr(accounts, "admits", admits_all)
+    monkeypatch.setattr(obstacle, "admits", admits_all)
     spoilt = Edited(entries.CHARGE, r"budget_account.charged_unpriced \+ ([^ ]+) <=", r"0 * \1 <=")
     monkeypatch.setattr(charging, "CHARGE", spoilt)
 
@@ -230,7 +231,7 @@ def gaussian_without_permission(_world: World, monkeypatch: pytest.MonkeyPatch) 
     def admits_all(limits: Any, sums: Any, charge: Any) -> bool:
         return bool(admits((*limits[:4], 1), sums, charge))
 
-    monkeypatch.setattr(accounts, "admits", admits_all)
+    monkeypatch.setattr(obstacle, "admits", admits_all)
     spoilt = Edited(entries.CHARGE, r"([^ (]+) <= (budget_account.lim_gaussian)", r"0 * \1 <= \2")
     monkeypatch.setattr(charging, "CHARGE", spoilt)
 

@@ -47,11 +47,14 @@ def test_a_machine_is_measured_once(measured: list[Speeds], tmp_path: Path) -> N
     assert speeds_of_machine() == first == measured[0]
     assert len(measured) == 1
     path = tmp_path / "kernels" / FILE
-    stored = json.loads(path.read_text())
+    (stored,) = json.loads(path.read_text())
     # Another machine, other kernels, other statements of work.
     for name in ("processors", "kernels", "work"):
-        path.write_text(json.dumps({**stored, "machine": {**stored["machine"], name: "other"}}))
-        speeds_of_machine()
+        other = {**stored, "machine": {**stored["machine"], name: "other"}}
+        path.write_text(json.dumps([other]))
+        latest = speeds_of_machine()
+        assert json.loads(path.read_text())[1] == other
+        assert speeds_of_machine() == latest
     path.write_text("{")
     speeds_of_machine()
     assert len(measured) == 5
