@@ -23,7 +23,15 @@ NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
 def account(limit: Limit, charged: PrivacyLoss) -> AccountBalance:
-    return AccountBalance.model_validate(SimpleNamespace(account=Account(limit, charged)))
+    one = Account(limit, charged)
+    row = SimpleNamespace(
+        account=one,
+        remaining=one.remaining,
+        largest_epsilon=one.largest_epsilon,
+        until_us=None,
+        is_over=False,
+    )
+    return AccountBalance.model_validate(row)
 
 
 def standing(allowance: str, spent: str) -> AccountBalance:
