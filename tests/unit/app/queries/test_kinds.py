@@ -31,6 +31,14 @@ FACTS = {
     ),
     "prefix": Facts("p", "prefix", "prefix"),
 }
+#: A table that has open values as well; some forms have one more field there.
+OPEN = Facts(
+    "o",
+    "table",
+    "add_remove",
+    (*FACTS["table"].attributes, AttributeFacts("code", (), None, is_open=True)),
+    "sex",
+)
 
 
 @EACH
@@ -153,7 +161,7 @@ def test_what_a_history_shows_is_what_it_showed_before_kinds_were_folders() -> N
 
 @EACH
 def test_a_form_asks_for_every_parameter_once_and_a_body_reads_it(kind: Kind) -> None:
-    fitting = [facts for facts in FACTS.values() if kind.form.fits(facts)]
+    fitting = [facts for facts in (*FACTS.values(), OPEN) if kind.form.fits(facts)]
     assert fitting
     names = set()
     for facts in fitting:
