@@ -94,7 +94,9 @@ def test_groups_have_sums_means_and_variances(visits: Service) -> None:
         cells = answer["cells"][f"{name}(age)"]
         for code, value, low, high in zip(codes, *cells.values(), strict=True):
             assert value == pytest.approx(exact(ages[code]), rel=1e-3, abs=1e-2)
-            assert low <= exact(ages[code]) <= high
+            # One interval in twenty misses, by a part of the little noise that there is.
+            assert low <= value <= high
+            assert low - 0.01 <= exact(ages[code]) <= high + 0.01
     assert [step["delta"] for step in reply["steps"]].count(DELTA) == 1
     assert sum(Decimal(step["epsilon"]) for step in reply["steps"]) == 1_000_000
     assert {row["by"] for row in answer["noise"]} == {None}
