@@ -82,7 +82,7 @@ Begun = tuple[Path, dict[str, str]]
 
 
 def masked(output: str) -> str:
-    output = CERTIFICATE.sub(lambda found: urlsafe_b64decode(f"{found[1]}==").decode(), output)
+    output = CERTIFICATE.sub(lambda match: urlsafe_b64decode(f"{match[1]}==").decode(), output)
     for pattern, name in MASKS.items():
         output = re.sub(pattern, name, output)
     return output
