@@ -304,9 +304,8 @@ BENCHES = (
           counts, 60.0, (),
           (Bar("native-country, *: recall *", least=0.95),
            Bar("occupation, add_remove: recall *", least=0.95),
-           # Out of reach under `replace`: of tables within 301 replacements no mechanism has 0.95 on
-           # each at this ε, because 301 turn the fifth and sixth value round (packing: at most
-           # 0.9483).
+           # Out of reach under `replace`: 301 replacements turn the fifth and sixth value round, so
+           # on one of the tables within them no mechanism has more than 0.9483 (packing).
            Bar("occupation, replace: recall *", least=0.95),
            Bar("*wrong interval", most=0.05)), rows_of("adult")),
 )  # fmt: skip
