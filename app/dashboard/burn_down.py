@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from markupsafe import Markup, escape
 
-from app.usecases.spending import BurnDown
+from app.usecases.accounts.spending import BurnDown
 
 WIDTH, HEIGHT = 560, 240
 LEFT, RIGHT, TOP, BOTTOM = 96, 16, 26, 30

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from app.contract.errors import CrossSite
 from app.http.access import Caller
 from app.http.dependencies import services_of
-from app.usecases.sessions import caller_of_session
+from app.usecases.people.sessions import caller_of_session
 
 COOKIE = "__Host-privypurse"
 LOOPBACK_COOKIE = "privypurse-loopback"

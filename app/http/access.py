@@ -16,7 +16,7 @@ from app.config.roles import Role as Role
 from app.contract.errors import Unauthenticated
 from app.http.dependencies import services_of
 from app.identity.callers import Caller as Caller
-from app.usecases.sessions import caller_of_credential
+from app.usecases.people.sessions import caller_of_credential
 
 
 class Declaration:

@@ -1,4 +1,4 @@
-"""The authenticated caller of a use case; ``app.usecases.sessions`` authenticates callers."""
+"""The authenticated caller of a use case; `app.usecases.people.sessions` authenticates him."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -17,7 +17,7 @@ from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
 from app.http.route import router
-from app.usecases import budget_requests
+from app.usecases.accounts import budget_requests
 from storage.errors import InvalidCursor, NotFound, RequestDecided, RequestOpen
 
 api = router(prefix="/v1", tags=["budgets"])

@@ -26,7 +26,7 @@ from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
 from app.http.dependencies import ServicesDep
 from app.http.route import router
-from app.usecases import budgets
+from app.usecases.accounts import budgets
 from storage.errors import NotFound, PreconditionFailed
 
 api = router(prefix="/v1", tags=["budgets"])

@@ -24,7 +24,7 @@ from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow, any_key
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
 from app.http.route import router
-from app.usecases import keys, users
+from app.usecases.people import keys, users
 from storage.errors import AlreadyExists, Conflict, InvalidCursor, ManagedElsewhere, NotFound
 
 api = router(prefix="/v1", tags=["users and keys"])

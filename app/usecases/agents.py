@@ -11,8 +11,9 @@ from app.contract.errors import UnsupportedQuery
 from app.contract.models import Listing
 from app.identity.callers import Caller
 from app.queries import QUERY, QUERY_KINDS, Kind
-from app.usecases import budgets, datasets
-from app.usecases.fits import LOSS
+from app.usecases import datasets
+from app.usecases.accounts import budgets
+from app.usecases.accounts.fits import LOSS
 from app.usecases.services import Services
 from app.usecases.visibility import visible
 from storage.catalogue.dataset_rows import StoredDataset

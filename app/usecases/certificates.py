@@ -23,7 +23,8 @@ from app.engine.requests import written
 from app.identity.callers import Caller
 from app.queries import QUERY, QUERY_KINDS
 from app.queries.catalogue import vocabulary
-from app.usecases import budgets, queries
+from app.usecases import queries
+from app.usecases.accounts import budgets
 from app.usecases.registry import nist_fields, registry_fields, unit_of
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible

@@ -9,7 +9,7 @@ from app.contract.descriptions import Registration, described, relation
 from app.contract.models import Listing
 from app.contract.times import moment
 from app.identity.callers import Caller
-from app.usecases import budgets
+from app.usecases.accounts import budgets
 from app.usecases.services import Services
 from app.usecases.visibility import require, visible
 from storage.catalogue.datasets import StoredDataset

@@ -13,7 +13,7 @@ from app.contract.models import Listing
 from app.contract.notices import NoticeKind, NoticeOut
 from app.contract.times import moment
 from app.identity.callers import Caller
-from app.usecases.arms import LOW, is_low
+from app.usecases.accounts.arms import LOW, is_low
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope
 from storage.ledger.accounts import AccountRow

@@ -23,7 +23,8 @@ from app.dashboard.pages import pages, to
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
 from app.http.declarations import counts_itself
-from app.usecases import budgets, datasets, queries, quotes
+from app.usecases import datasets, queries, quotes
+from app.usecases.accounts import budgets
 from app.usecases.queries import QueryRequest
 from app.usecases.quotes import QuoteRequest
 from storage.errors import NotFound, StillRunning

@@ -16,7 +16,8 @@ from app.dashboard.search import search_page
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
 from app.http.dependencies import PageCursor
-from app.usecases import audit, budgets, ledger, refusals
+from app.usecases import audit, ledger, refusals
+from app.usecases.accounts import budgets
 
 Days = Annotated[int, Query(ge=1, le=366)]
 COLUMNS = ("hour", "analyst", "dataset", "type", "refusals")

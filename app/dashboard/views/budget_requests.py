@@ -15,7 +15,7 @@ from app.dashboard.pages import pages, to
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
 from app.http.dependencies import PageCursor
-from app.usecases import budget_requests
+from app.usecases.accounts import budget_requests
 from storage.errors import NotFound
 
 REQUEST: TypeAdapter[BudgetRequestIn] = TypeAdapter(BudgetRequestIn)

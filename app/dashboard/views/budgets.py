@@ -10,8 +10,8 @@ from app.dashboard.pages import pages
 from app.dashboard.search import search_page
 from app.dashboard.visit import CurrentVisit
 from app.http.access import allow
-from app.usecases import budgets, spending
-from app.usecases.arms import EPSILON, is_exhausted, is_low, share_left
+from app.usecases.accounts import budgets, spending
+from app.usecases.accounts.arms import EPSILON, is_exhausted, is_low, share_left
 
 #: The number of allowances on one page. Each has a card.
 CARDS = 24

@@ -22,9 +22,9 @@ from app.dashboard.templating import render
 from app.http.access import CurrentCaller, any_key, anyone
 from app.http.declarations import body_limit
 from app.http.dependencies import ServicesDep
-from app.usecases import sign_in as provider_sign_in
+from app.usecases.people import sign_in as provider_sign_in
+from app.usecases.people.sessions import close_session, open_session
 from app.usecases.services import Services
-from app.usecases.sessions import close_session, open_session
 
 #: The most bytes of the sign-in form. Anybody may send this form, so longer ones could fill the
 #: memory.

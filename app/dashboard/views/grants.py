@@ -13,9 +13,9 @@ from app.dashboard.search import search_page
 from app.dashboard.views.budgets import State, state_of
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
-from app.usecases import budgets, purchases, spending
-from app.usecases.arms import share_left
-from app.usecases.budgets import Granted
+from app.usecases.accounts import budgets, purchases, spending
+from app.usecases.accounts.arms import share_left
+from app.usecases.accounts.budgets import Granted
 
 FIELDS = ("analyst", "epsilon", "delta", "composition_delta", "gaussian")
 

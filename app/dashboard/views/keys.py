@@ -11,7 +11,7 @@ from app.dashboard.forms import Form, SentForm, read
 from app.dashboard.pages import pages, to
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import any_key
-from app.usecases import keys
+from app.usecases.people import keys
 
 KEY: TypeAdapter[KeyIn] = TypeAdapter(KeyIn)
 

@@ -10,7 +10,7 @@ from app.dashboard.pages import pages, to
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import ROLES, allow
 from app.http.dependencies import PageCursor
-from app.usecases import keys, users
+from app.usecases.people import keys, users
 from storage.errors import NotFound
 
 NEW: TypeAdapter[UserIn] = TypeAdapter(UserIn)

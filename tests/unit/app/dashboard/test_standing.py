@@ -16,8 +16,8 @@ from accounting.rho import FEMTO
 from app.contract.budgets import AccountBalance, Point
 from app.dashboard.burn_down import TICKS, burn_down_chart, ticks
 from app.dashboard.views.budgets import state_of
-from app.usecases.arms import EPSILON, RHO, arm_of, share_left
-from app.usecases.spending import BurnDown, burn_down, exhaustion, habit
+from app.usecases.accounts.arms import EPSILON, RHO, arm_of, share_left
+from app.usecases.accounts.spending import BurnDown, burn_down, exhaustion, habit
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 

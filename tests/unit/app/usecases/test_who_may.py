@@ -14,23 +14,19 @@ from app.contract.errors import Forbidden
 from app.identity.callers import Caller
 from app.usecases import (
     audit,
-    budget_requests,
-    budgets,
     certificates,
     datasets,
     health,
-    keys,
     ledger,
     notices,
-    purchases,
     queries,
     quotes,
     records,
     refusals,
     sources,
-    spending,
-    users,
 )
+from app.usecases.accounts import budget_requests, budgets, purchases, spending
+from app.usecases.people import keys, users
 from storage.people.users import User
 
 ROLES = get_args(Role)

@@ -8,7 +8,7 @@ from app.contract.budgets import AccountBalance, OverallBudget
 from app.contract.models import Listing
 from app.contract.people import KeyInfoOut, Me, NewUser, UserChange, UserIn, UserOut
 from app.identity.callers import Caller
-from app.usecases import keys
+from app.usecases.people import keys
 from app.usecases.services import Services
 from app.usecases.visibility import require
 from storage.errors import NotFound

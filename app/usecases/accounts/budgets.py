@@ -20,8 +20,8 @@ from app.contract.budgets import (
 from app.contract.errors import InvalidRequest
 from app.contract.models import Listing
 from app.identity.callers import Caller
+from app.usecases.accounts.fits import Charges, charges_by_kind, more_by_kind
 from app.usecases.charge_sums import Grain
-from app.usecases.fits import Charges, charges_by_kind, more_by_kind
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.catalogue.dataset_rows import StoredDataset

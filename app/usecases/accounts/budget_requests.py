@@ -18,7 +18,7 @@ from app.contract.ids import uuid7
 from app.contract.models import Listing
 from app.contract.times import microseconds
 from app.identity.callers import Caller
-from app.usecases import budgets, purchases
+from app.usecases.accounts import budgets, purchases
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.catalogue.datasets import StoredDataset

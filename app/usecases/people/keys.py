@@ -13,7 +13,7 @@ from app.contract.models import Listing
 from app.contract.people import KeyIn, KeyInfoOut, KeyOut
 from app.contract.times import microseconds, moment
 from app.identity.callers import Caller
-from app.usecases import budgets
+from app.usecases.accounts import budgets
 from app.usecases.services import Services
 from storage.errors import NotFound
 from storage.people.keys import Restrictions

@@ -13,8 +13,8 @@ from starlette.concurrency import run_in_threadpool
 
 from app.contract.errors import Busy, Unauthenticated
 from app.identity.code_flow import CodeFlow, Departure, ProviderAway, SignInRefused
+from app.usecases.people.sessions import person_of
 from app.usecases.services import Services
-from app.usecases.sessions import person_of
 from storage.errors import NotFound
 
 log = structlog.get_logger("privypurse.identity")

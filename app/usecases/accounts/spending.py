@@ -15,8 +15,8 @@ from accounting.rho import pure_femto
 from app.contract.budgets import AccountBalance, AnalystAccount, Point
 from app.contract.times import moment
 from app.identity.callers import Caller
-from app.usecases import budgets
-from app.usecases.arms import EPSILON, RHO, Arm, arm_of, share_left
+from app.usecases.accounts import budgets
+from app.usecases.accounts.arms import EPSILON, RHO, Arm, arm_of, share_left
 from app.usecases.services import Services
 from app.usecases.visibility import require
 

@@ -1,0 +1,1 @@
+"""What a person may hold and spend: grants, caps, allowances, requests and histories."""
