@@ -8,19 +8,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from starlette.concurrency import run_in_threadpool
 
-from app.contract.errors import NotAcceptable
 from app.engine.requests import written
 from app.identity.callers import Caller
 from app.queries import QUERY_KINDS
 from app.queries.parts.columns import Columns, explained, one_type
 from app.usecases import queries
 from app.usecases.services import Services
-from app.usecases.visibility import require
-from storage.errors import NotFound, StillRunning
 
 
 @dataclass(frozen=True)
@@ -34,18 +30,10 @@ class FileForm:
 async def answer_file(services: Services, caller: Caller, query_id: str, form: str) -> bytes:
     """The answer of the caller's own query in one of ``FORMS``.
 
-    Raises: NotFound; StillRunning before the release of the answer; NotAcceptable if the query
-    failed or was cancelled.
+    Raises: NotFound, StillRunning, NotAcceptable, as ``queries.released_reply``.
     """
-    require(caller, "analyst")
-    view = await queries.look_up(services, caller, query_id)
-    if view.query.analyst != caller.name:
-        raise NotFound
-    if view.query.status == "running":
-        raise StillRunning(UUID(query_id))
-    if view.stored is None:
-        raise NotAcceptable
-    return await run_in_threadpool(FORMS[form].write, json.loads(view.stored))
+    reply = await queries.released_reply(services, caller, query_id)
+    return await run_in_threadpool(FORMS[form].write, json.loads(reply))
 
 
 def columns_of(reply: Mapping[str, Any]) -> Columns:

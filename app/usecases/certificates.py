@@ -17,7 +17,6 @@ from starlette.concurrency import run_in_threadpool
 
 from accounting.privacy_loss import PrivacyLoss
 from app import __version__
-from app.contract.errors import NotAcceptable
 from app.contract.times import moment
 from app.engine.requests import written
 from app.identity.callers import Caller
@@ -29,7 +28,6 @@ from app.usecases.registry import nist_fields, registry_fields, unit_of
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.catalogue.datasets import StoredDataset
-from storage.errors import NotFound, StillRunning
 from storage.journal.certificate_keys import PublicKey, certificate_keys
 from storage.journal.layouts import salted_digest
 from storage.queries.bindings import BoundAnswer, bound_answers, head_of_cap, salt_of
@@ -55,15 +53,8 @@ def keys(services: Services) -> dict[str, list[PublicKey]]:
 
 async def of_answer(services: Services, caller: Caller, query_id: str) -> str:
     """The certificate of the caller's own answer. Raises: NotFound, StillRunning, NotAcceptable."""
-    require(caller, "analyst")
-    view = await queries.look_up(services, caller, query_id)
-    if view.query.analyst != caller.name:
-        raise NotFound
-    if view.query.status == "running":
-        raise StillRunning(UUID(query_id))
-    if view.stored is None:
-        raise NotAcceptable
-    return await run_in_threadpool(_of_answer, services, view.stored)
+    reply = await queries.released_reply(services, caller, query_id)
+    return await run_in_threadpool(_of_answer, services, reply)
 
 
 def of_dataset(services: Services, caller: Caller, name: str) -> str:

@@ -20,7 +20,7 @@ from app.usecases import refusals
 from app.usecases.questions import Questions
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
-from storage.errors import NotFound
+from storage.errors import NotFound, StillRunning
 from storage.queries.history import QueryRow
 
 
@@ -128,6 +128,23 @@ async def look_up(
         elapsed = max(0.0, (now - row.created_us) / 1e6)
         progress = services.answering.progress(id, elapsed)
     return QueryView(view, None, progress)
+
+
+async def released_reply(services: Services, caller: Caller, query_id: str) -> bytes:
+    """The stored reply of the caller's own query.
+
+    Raises: NotFound; StillRunning before the release of the answer; NotAcceptable if the query
+    failed or was cancelled.
+    """
+    require(caller, "analyst")
+    view = await look_up(services, caller, query_id)
+    if view.query.analyst != caller.name:
+        raise NotFound
+    if view.query.status == "running":
+        raise StillRunning(UUID(query_id))
+    if view.stored is None:
+        raise NotAcceptable
+    return view.stored
 
 
 async def cancel(services: Services, caller: Caller, query_id: str) -> None:

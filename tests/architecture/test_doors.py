@@ -94,7 +94,7 @@ def test_a_seeded_decision_is_seen(source: str) -> None:
     "source",
     [
         "from storage.errors import NotFound",
-        "from app.usecases.accounts import budgets\n\ndef page(s, c):\n    return budgets.own(s, c)",
+        "from app.usecases.accounts import budgets\n\ndef page(s, c):\n    budgets.own(s, c)",
         "def page(services):\n    return services.settings.upload_limit",
         "@api.get('/v1/audit', dependencies=[allow('auditor')])\ndef trail():\n    return None",
     ],
