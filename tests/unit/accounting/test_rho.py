@@ -16,6 +16,7 @@ from accounting.rho import (
     FEMTO,
     LARGEST_FEMTO,
     BoundedRange,
+    GaussianNoise,
     LaplaceNoise,
     Pure,
     RhoBound,
@@ -41,6 +42,7 @@ PRECISION = 200
         (BoundedRange(Fraction("0.123456789")), 1905197343774),
         (LaplaceNoise(Fraction(1, 8), 4, 4), 107581967213115),
         (LaplaceNoise(Fraction(3, 100), 2, 1), 899932506075),
+        (GaussianNoise(Fraction(7253, 1024) ** 2, 2), 19932627848656),
     ],
 )
 def test_vectors(bound: RhoBound, femto: int) -> None:
