@@ -161,7 +161,11 @@ def pure_femto(epsilon_nano: int) -> int:
 
 
 def largest_pure(rho_femto: int) -> int:
-    """The largest ε, in whole nano-ε, of which ``pure_femto`` is at most ``rho_femto``."""
+    """The largest ε, in whole nano-ε, of which ``pure_femto`` is at most ``rho_femto``.
+
+    Every large charge is ``LARGEST_FEMTO``, so the search stops below it.
+    """
+    rho_femto = min(rho_femto, LARGEST_FEMTO - 1)
     low, high = 0, 1
     while pure_femto(high) <= rho_femto:
         low, high = high, 2 * high

@@ -361,6 +361,13 @@ def test_rho_is_one_amount_of_kinds_with_gaussian_noise(
         assert staff("ana", "POST", f"/v1/{path}", json=in_rho(**fields)).status_code == 422
 
 
+def test_the_largest_rho_has_a_price(staff: Service) -> None:
+    """A search for the ε of this ρ has no end where every charge is the largest."""
+    quote = staff("ana", "POST", "/v1/quotes", json=in_rho("1000"))
+    assert quote.status_code == 200, quote.text
+    assert not quote.json()["affordable"]
+
+
 def test_a_top_k_of_counts_or_degrees_is_a_gaussian_vector(people: Service) -> None:
     allowed = PROMISE | {"gaussian": True}
     name = people.dataset("olga", cap=allowed)
