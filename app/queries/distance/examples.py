@@ -1,7 +1,7 @@
 """Examples of distance queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from app.queries.parts.dataset_examples import attribute_lists, contexts
@@ -27,6 +27,11 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         yield {"kind": "distance", "attributes": attributes, **context}
 
 
+def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a metric by the baseline, for Gaussian noise on its tables."""
+    yield from islice(_every(dataset), 1)
+
+
 EXAMPLES = Examples(
     request=OCCUPATIONS,
     answer={
@@ -50,6 +55,7 @@ EXAMPLES = Examples(
         }
     },
     every=_every,
+    gaussian=_gaussian,
     queries={"distance": Example("How far apart occupations are", OCCUPATIONS)},
     typical=(
         TypicalQuestion(
