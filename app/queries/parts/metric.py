@@ -60,7 +60,9 @@ class MetricOptions(Body):
         ge=1,
         description="The attributes of a context; 3 by default, or all others if there are fewer.",
     )
-    context_share: Share = Field(default=0.3, description="The part of ε, or of ρ, spent on contexts.")
+    context_share: Share = Field(
+        default=0.3, description="The part of ε, or of ρ, spent on contexts."
+    )
     sensitivity: Literal["global", "local"] = Field(
         default="local",
         description="Scores of contexts are scaled by the global sensitivity, or dampened locally.",
