@@ -6,7 +6,7 @@ from typing import Any
 
 from app.queries.parts.dataset_examples import attribute_lists, contexts
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
-from mechanisms.model.domains import Dataset
+from mechanisms.model.domains import Dataset, TableDomain
 
 OCCUPATIONS: dict[str, Any] = {
     "dataset": "adult",
@@ -28,8 +28,12 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields a metric by the baseline, for Gaussian noise on its tables."""
+    """Yields a metric by the baseline, and one whose context is drawn first."""
     yield from islice(_every(dataset), 1)
+    if isinstance(dataset.domain, TableDomain):
+        names = [one.name for one in dataset.domain.attributes]
+        drawn = {"context": "max_relevance", "context_size": 1}
+        yield {"kind": "distance", "target": names[0], "attributes": names, **drawn}
 
 
 EXAMPLES = Examples(
