@@ -79,7 +79,7 @@ class PrivacyLoss:
         amounts = self.amounts[:-1]
         each = [amount // parts for amount in amounts]
         last = [amount - one * (parts - 1) for amount, one in zip(amounts, each, strict=True)]
-        return type(self)(*each, self.unpriced), type(self)(*last, self.unpriced)
+        return type(self)(*[*each, self.unpriced]), type(self)(*[*last, self.unpriced])
 
     def divided(self, share: Fraction) -> tuple[Self, Self]:
         """The part ``share``, rounded down, and the rest of the loss with all of δ.
