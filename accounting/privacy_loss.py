@@ -70,16 +70,24 @@ class PrivacyLoss:
         return (share,) * (parts - 1) + (last,)
 
     def shares(self, parts: int) -> tuple[Self, Self]:
-        """The share of each of ``parts`` releases but the last, and the share of the last."""
+        """The share of each of ``parts`` releases but the last, and the share of the last.
+
+        No share of a loss without a finite ε has a finite ε.
+        """
         if parts < 1:
             raise ValueError(f"a loss is split into at least one part, got {parts}")
-        share = type(self)(*(amount // parts for amount in self.amounts))
-        return share, self - share * (parts - 1)
+        amounts = self.amounts[:-1]
+        each = [amount // parts for amount in amounts]
+        last = [amount - one * (parts - 1) for amount, one in zip(amounts, each, strict=True)]
+        return type(self)(*[*each, self.unpriced]), type(self)(*[*last, self.unpriced])
 
     def divided(self, share: Fraction) -> tuple[Self, Self]:
-        """The part ``share`` of ε, rounded down, and the rest of the loss with all of δ."""
-        part = type(self)(self.epsilon_nano * share.numerator // share.denominator)
-        return part, self - part
+        """The part ``share``, rounded down, and the rest of the loss with all of δ.
+
+        It is a part of ε, or of ρ if the loss has no finite ε.
+        """
+        part, rest = self.weighted([share, 1 - share])
+        return part, rest
 
     def weighted(self, weights: Sequence[Fraction]) -> list[Self]:
         """One share per weight, which add up to 1; the last share also has the remainder and δ.

@@ -10,7 +10,7 @@ A charge is a whole number of femto-ρ (ρ = femto / 10¹⁵). Each release is r
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -162,10 +162,19 @@ def pure_femto(epsilon_nano: int) -> int:
 
 def largest_pure(rho_femto: int) -> int:
     """The largest ε, in whole nano-ε, of which ``pure_femto`` is at most ``rho_femto``."""
+    return largest_within(pure_femto, rho_femto)
+
+
+def largest_within(femto: Callable[[int], int], rho_femto: int) -> int:
+    """The largest ε, in whole nano-ε, whose charge ``femto`` is at most ``rho_femto``.
+
+    ``femto`` never falls. Every large charge is ``LARGEST_FEMTO``, so the search stops below it.
+    """
+    rho_femto = min(rho_femto, LARGEST_FEMTO - 1)
     low, high = 0, 1
-    while pure_femto(high) <= rho_femto:
+    while femto(high) <= rho_femto:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if pure_femto(middle) <= rho_femto else (low, middle)
+        low, high = (middle, high) if femto(middle) <= rho_femto else (low, middle)
     return low

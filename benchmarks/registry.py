@@ -21,6 +21,7 @@ OWN = (
         "trees.learners",
         "trees.speed",
         "distances.speed",
+        "distances.gaussian",
         "distances.starts",
         "statistics.errors",
         "statistics.speed",

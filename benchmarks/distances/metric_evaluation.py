@@ -103,7 +103,10 @@ class Repeated:
 
     def answers(self, epsilon: float, count: int) -> Iterator[list[TargetMetric]]:
         """As many answers at ε, drawn from the randomness of this process."""
-        loss = PrivacyLoss.parse(repr(epsilon))
+        yield from self.answers_at(PrivacyLoss.parse(repr(epsilon)), count)
+
+    def answers_at(self, loss: PrivacyLoss, count: int) -> Iterator[list[TargetMetric]]:
+        """As many answers for ``loss``, drawn from the randomness of this process."""
         for _ in range(count):
             yield self.learn(loss, of_this_process())
 
@@ -121,9 +124,9 @@ class Repeated:
     def _contexts(self, loss: PrivacyLoss, randomness: Randomness) -> Contexts:
         plan = self._plan
         if self._entropies is not None:
-            return mean_su(self._entropies, plan, loss, randomness, Inline())
+            return mean_su(self._entropies, plan, plan.context_loss(loss), randomness, Inline())
         shares = zip(plan.targets, loss.split(len(plan.targets)), strict=True)
-        return {target: self._truth.draw(plan, target, share, randomness)
+        return {target: self._truth.draw(plan, target, plan.context_loss(share), randomness)
                 for target, share in shares}  # fmt: skip
 
     def _released(

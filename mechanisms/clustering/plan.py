@@ -109,10 +109,11 @@ class ClusteringPlan:
 
     def work(self, loss: PrivacyLoss) -> Work:
         """The public work of a clustering at ``loss``."""
+        for_metric, rest = self.shares(loss)
         rows, values = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
         units = rows * len(self.attributes) * self.clusters + values * (values + self.clusters)
-        learned = NOTHING if self.metric is None else self.metric.work()
-        count = self.releases(self.trials(self.shares(loss)[1]))
+        learned = NOTHING if self.metric is None else self.metric.work(for_metric)
+        count = self.releases(self.trials(rest))
         return together(learned, work("clusters", count * units, count))
 
     @property

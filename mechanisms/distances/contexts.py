@@ -54,11 +54,13 @@ def draw_contexts(context: QueryContext, plan: Plan) -> Contexts:
     """
     if plan.options.context is Context.MEAN_SU:
         exact = target_entropies(context.table, plan, context.executor)
-        return mean_su(exact, plan, context.loss, context.randomness, context.executor)
+        loss = plan.context_loss(context.loss)
+        return mean_su(exact, plan, loss, context.randomness, context.executor)
     drawing = ContextSampler(context.table, plan, context.executor)
     shares = context.loss.split(len(plan.targets))
+    losses = {share: plan.context_loss(share) for share in {*shares}}
     return {
-        target: drawing.draw(target, share, context.randomness)
+        target: drawing.draw(target, losses[share], context.randomness)
         for target, share in zip(plan.targets, shares, strict=True)
     }
 

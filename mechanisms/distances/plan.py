@@ -13,13 +13,14 @@ from math import comb, prod
 
 from accounting.composition import Step, repeated
 from accounting.privacy_loss import PrivacyLoss
-from accounting.rho import LaplaceNoise, RhoBound
+from accounting.rho import GaussianNoise, LaplaceNoise, RhoBound, largest_within
 from mechanisms.distances.entropies import EntropyGrid, entropy_grid
 from mechanisms.distances.options import USUAL_SIZE, Context, Options, Rule
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import attribute_named, table_domain
-from mechanisms.model.work import Work, together, work
+from mechanisms.model.work import Work, times, together, work
+from mechanisms.noise.discrete_gaussian import Deviation
 from mechanisms.noise.rate import Rate
 from mechanisms.utilities.entropy_table import check_rows
 from mechanisms.utilities.tables import row_bound
@@ -30,6 +31,8 @@ MAX_CELLS = 2_000_000
 #: number of sets or pairs.
 MAX_SUBSETS = 100_000
 MAX_WORK = 20_000_000_000
+#: A Gaussian draw takes up to this many times as long as a Laplace draw.
+_GAUSSIAN = 4
 
 Pair = tuple[int, int]
 
@@ -70,14 +73,14 @@ class Plan:
         """The candidates for the context of ``target``, in order."""
         return tuple(i for i in range(len(self.attributes)) if i != target)
 
-    def work(self) -> Work:
-        """The public work of learning the metric."""
+    def work(self, loss: PrivacyLoss) -> Work:
+        """The public work of learning the metric at this loss."""
         levels, m = self.levels, len(self.levels)
         pairs = comb(m, 2) if len(self.targets) > 1 else m - 1
         cells = sum(levels) ** 2
         tables = together(
             work("pairs of attributes", self.rows * pairs, pairs),
-            work("noisy cells", cells, self.tables),
+            times(work("noisy cells", cells, self.tables), _GAUSSIAN if loss.unpriced else 1),
             work("metric", cells * m, len(self.targets)),
         )
         if self.baseline is not None:
@@ -102,16 +105,17 @@ class Plan:
         if self.baseline is not None:
             return PrivacyLoss(0), loss
         contexts, tables = loss.divided(self.options.context_share)
-        if contexts.epsilon_nano < len(self.targets):
-            raise UnsupportedQuery("the share of one context is less than the smallest loss, 10⁻⁹")
+        if max(contexts.amounts[:-1]) < len(self.targets):
+            raise UnsupportedQuery("the share of one context is less than the smallest loss")
         return contexts, tables
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps that spend ``loss``; they add up to it exactly."""
         contexts, tables = self.shares(loss)
-        self.table_rate(tables, self.tables)
+        self.table_noise(tables, self.tables)
+        law = "Gaussian noise: " if loss.unpriced else "noisy "
         if self.baseline is not None:
-            what = f"noisy tables of {self.tables} pairs of attributes"
+            what = f"{law}tables of {self.tables} pairs of attributes"
             if self.cheaper:
                 what += (
                     ": the baseline in place of contexts first, for with these public sizes it is "
@@ -119,14 +123,16 @@ class Plan:
                 )
             return (Step(what, tables, bound=self._table_bound(tables)),)
         drawn = self._context_steps(contexts)
-        what = "noisy tables of the pairs that contexts need"
+        what = f"{law}tables of the pairs that contexts need"
         return (*drawn, Step(what, tables, bound=self._table_bound(tables)))
 
     def _table_bound(self, loss: PrivacyLoss) -> RhoBound:
         """The ρ of all tables: the fewer there are, the more of ε each of them takes."""
         fewest = self.fewest_tables
-        total = fewest * (2 if self.replace else 1)
-        return LaplaceNoise(self.table_rate(loss, fewest).exponent(), total, 1)
+        noise = self.table_noise(loss, fewest)
+        if isinstance(noise, Deviation):
+            return GaussianNoise(noise.square, self._moved(fewest))
+        return LaplaceNoise(noise.exponent(), self._moved(fewest), 1)
 
     @property
     def fewest_tables(self) -> int:
@@ -139,15 +145,44 @@ class Plan:
     def _context_steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         options = self.options
         if options.context is Context.MEAN_SU:
-            one = self.entropy_grid().sensitivity
-            bound = LaplaceNoise(self.entropy_rate(loss).exponent(), self.entropies * one, one)
+            bound = self._context_bound(self.context_loss(loss))
             return (Step(f"{self.entropies} noisy entropies, for the context", loss, bound=bound),)
         for share in set(loss.shares(len(self.targets))):
-            options.selector.steps(share, self.draws, "one_shot")
+            options.selector.steps(self.context_loss(share), self.draws, "one_shot")
         what = f"context of an attribute by {options.context}: {options.selector.title.lower()}"
         return repeated(
-            what, loss, len(self.targets), lambda one: options.selector.rho_bound(one, self.draws)
+            what,
+            loss,
+            len(self.targets),
+            lambda one: self._context_bound(self.context_loss(one)),
         )
+
+    def context_loss(self, share: PrivacyLoss) -> PrivacyLoss:
+        """The ε at which the context of one target is chosen, for its share of the charge.
+
+        A share in ρ alone takes the largest ε whose ρ is at most the share. Contexts have no
+        Gaussian noise, because their choice has a smaller ρ than that of their ε.
+        Raises: UnsupportedQuery for a share that is too small.
+        """
+        if not share.unpriced:
+            return share
+
+        def femto(nano: int) -> int:
+            return self._context_bound(PrivacyLoss(nano)).femto()
+
+        nano = largest_within(femto, share.rho_femto)
+        if not nano:
+            raise UnsupportedQuery("the share of one context is less than the smallest loss")
+        return PrivacyLoss(nano)
+
+    def _context_bound(self, loss: PrivacyLoss) -> RhoBound:
+        """The ρ of choosing one context at this ε."""
+        if self.options.context is not Context.MEAN_SU:
+            return self.options.selector.rho_bound(loss, self.draws)
+        one = self.entropy_grid().sensitivity
+        # The exponent alone: the search tries losses that are too small for exact noise.
+        rate = loss.epsilon() / (self.entropies * one)
+        return LaplaceNoise(rate, self.entropies * one, one)
 
     @property
     def draws(self) -> int:
@@ -165,12 +200,15 @@ class Plan:
     def entropy_rate(self, loss: PrivacyLoss) -> Rate:
         return Rate.of_counts(loss.epsilon_nano, self.entropies * self.entropy_grid().sensitivity)
 
-    def table_rate(self, loss: PrivacyLoss, tables: int) -> Rate:
-        """The rate of the noise on every cell of this many tables.
+    def table_noise(self, loss: PrivacyLoss, tables: int) -> Rate | Deviation:
+        """The noise on every cell of this many tables: Gaussian for a loss in ρ alone."""
+        if loss.unpriced:
+            return Deviation.of(loss.rho_femto, self._moved(tables))
+        return Rate.of_counts(loss.epsilon_nano, self._moved(tables))
 
-        A record is in one cell of each table; a replacement moves two.
-        """
-        return Rate.of_counts(loss.epsilon_nano, tables * (2 if self.replace else 1))
+    def _moved(self, tables: int) -> int:
+        """How many cells one change moves by 1: one of each table, or two by a replacement."""
+        return tables * (2 if self.replace else 1)
 
 
 def plan(

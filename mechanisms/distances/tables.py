@@ -2,7 +2,7 @@
 
 Each table is counted or released once and serves both directions. Adding or removing a record
 moves one cell of each table by 1, and replacing one moves two cells. So P tables together move by P
-or by 2P in the L1 norm.
+or by 2P in the L1 norm, and in the sum of squares.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +18,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Integers
+from mechanisms.noise.discrete_gaussian import Deviation, discrete_gaussian
 from mechanisms.noise.discrete_laplace import discrete_laplace
 
 
@@ -54,14 +55,17 @@ def release_pairs(
     randomness: Randomness,
     executor: Executor,
 ) -> PairTables:
-    """All tables with discrete Laplace noise on every cell of the public domain.
+    """All tables with noise on every cell of the public domain: Gaussian for a loss in ρ alone.
 
     Privacy: ``loss`` under the dataset's relation. The number of tables may depend on contexts,
         which are already released.
     """
-    rate = plan.table_rate(loss, len(private.tables))
+    noise = plan.table_noise(loss, len(private.tables))
     cells = np.concatenate([table.ravel() for table in private.tables.values()])
-    noisy = discrete_laplace(cells, rate, randomness, executor)
+    if isinstance(noise, Deviation):
+        noisy = discrete_gaussian(cells, noise, randomness, executor)
+    else:
+        noisy = discrete_laplace(cells, noise, randomness, executor)
     released, start = {}, 0
     for pair, table in private.tables.items():
         released[pair] = noisy[start : start + table.size].reshape(table.shape)

@@ -36,6 +36,7 @@ class Distance(MetricOptions, Query):
     )
 
     targets: ClassVar[tuple[str, ...]] = (TARGET,)
+    gaussian: ClassVar[bool] = True
 
     kind: Literal["distance"]
     target: Text | None = Field(default=None, description="One attribute, or null for all.")
@@ -58,8 +59,8 @@ class Distance(MetricOptions, Query):
     def memory(self, dataset: Dataset) -> int:
         return metric_memory(self._plan(dataset))
 
-    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:  # noqa: ARG002 - same at any ε
-        return self._plan(dataset).work()
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        return self._plan(dataset).work(loss)
 
     def lowerable(self) -> tuple[str, ...]:
         return ("attributes",)

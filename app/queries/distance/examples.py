@@ -1,12 +1,12 @@
 """Examples of distance queries for the documentation, the tests and the warm-up."""
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from app.queries.parts.dataset_examples import attribute_lists, contexts
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
-from mechanisms.model.domains import Dataset
+from mechanisms.model.domains import Dataset, TableDomain
 
 OCCUPATIONS: dict[str, Any] = {
     "dataset": "adult",
@@ -25,6 +25,15 @@ OCCUPATIONS: dict[str, Any] = {
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     for attributes, context in product(attribute_lists(dataset), contexts(dataset)):
         yield {"kind": "distance", "attributes": attributes, **context}
+
+
+def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a metric by the baseline, and one whose context is drawn first."""
+    yield from islice(_every(dataset), 1)
+    if isinstance(dataset.domain, TableDomain):
+        names = [one.name for one in dataset.domain.attributes]
+        drawn = {"context": "max_relevance", "context_size": 1}
+        yield {"kind": "distance", "target": names[0], "attributes": names, **drawn}
 
 
 EXAMPLES = Examples(
@@ -50,6 +59,7 @@ EXAMPLES = Examples(
         }
     },
     every=_every,
+    gaussian=_gaussian,
     queries={"distance": Example("How far apart occupations are", OCCUPATIONS)},
     typical=(
         TypicalQuestion(

@@ -21,7 +21,7 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 
 #: The name of an accuracy that a quote predicts or takes as a target: the scale of the noise in
-#: each cell of a table of counts.
+#: each cell of a table of counts, which is σ for Gaussian noise.
 TARGET = "cell_noise_scale"
 
 
@@ -60,7 +60,9 @@ class MetricOptions(Body):
         ge=1,
         description="The attributes of a context; 3 by default, or all others if there are fewer.",
     )
-    context_share: Share = Field(default=0.3, description="The part of ε spent on contexts.")
+    context_share: Share = Field(
+        default=0.3, description="The part of ε, or of ρ, spent on contexts."
+    )
     sensitivity: Literal["global", "local"] = Field(
         default="local",
         description="Scores of contexts are scaled by the global sensitivity, or dampened locally.",
@@ -106,8 +108,9 @@ def predicted(plan: Plan, loss: PrivacyLoss) -> dict[str, Any]:
         "tables_at_most": plan.tables,
         TARGET: significant(accuracy.cell_noise_scale(plan, loss)),
     }
+    noise = "Gaussian noise of standard deviation" if loss.unpriced else "Laplace noise of scale"
     explanation = (
-        f"Every cell of a table carries Laplace noise of scale `{TARGET}` at most, in records; "
+        f"Every cell of a table carries {noise} `{TARGET}` at most, in records; "
         "less where contexts share tables."
     )
     if plan.baseline is None and plan.options.context is Context.MEAN_SU:

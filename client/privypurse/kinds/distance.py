@@ -25,9 +25,13 @@ class DistanceCall(Call):
         dataset: str,
         target: str | None = None,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Distances:
-        """Pay for the distances between the values of one attribute, or of every attribute."""
-        return self.ask(dataset, distance(target, **options), epsilon=epsilon, key=key)
+        """Pay for the distances between the values of one attribute, or of every attribute.
+
+        ``rho`` in place of ``epsilon``: Gaussian noise on the tables, in accounts that allow it.
+        """
+        return self.ask(dataset, distance(target, **options), epsilon=epsilon, rho=rho, key=key)

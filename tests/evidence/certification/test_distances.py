@@ -22,6 +22,8 @@ from mechanisms.distances.contexts import ContextSampler, target_entropies
 from mechanisms.distances.entropies import entropy_grid
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.noise.discrete_gaussian import Deviation
+from mechanisms.noise.rate import Rate
 from mechanisms.selection import SELECTORS
 from mechanisms.selection.selector import Selector
 from mechanisms.utilities.information_gain import InformationGain
@@ -220,10 +222,16 @@ def test_tables_move_by_what_their_noise_covers(size: tuple[int, ...]) -> None:
     cells = np.array([np.concatenate([t.ravel() for t in p.tables.values()]) for p in listed])
     assert len(np.unique([[t.shape for t in p.tables.values()] for p in listed], axis=0)) == 1
     moved = np.abs(cells[space.pairs[:, 0]] - cells[space.pairs[:, 1]]).sum(axis=1)
-    rate = plan.table_rate(PrivacyLoss(10**9), count).exponent()
-    assert moved.max() * rate <= 1
+    rate = plan.table_noise(PrivacyLoss(10**9), count)
+    gaussian = plan.table_noise(PrivacyLoss(0, 0, 10**15, 1), count)
+    assert isinstance(rate, Rate)
+    assert isinstance(gaussian, Deviation)
+    assert moved.max() * rate.exponent() <= 1
+    # Cells move by 1, so this is the sum of squares as well: Q/(2σ²) is at most ρ = 1.
+    assert moved.max() <= 2 * gaussian.square
     if min(space.levels) > 1:
-        assert moved.max() * rate == 1
+        assert moved.max() * rate.exponent() == 1
+        assert moved.max() > 1.99 * gaussian.square
 
 
 def scattered(space: Universe) -> Encoding:

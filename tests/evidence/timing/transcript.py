@@ -36,8 +36,9 @@ def fixed() -> Iterator[None]:
         stack.enter_context(patch.object(SplitRule, "choose", places))
         for name in _RELEASES:
             module = import_module(f"mechanisms.{name}")
-            release = module.discrete_laplace
-            stack.enter_context(patch.object(module, "discrete_laplace", replaced(release)))
+            for noise in vars(module).keys() & {"discrete_laplace", "discrete_gaussian"}:
+                release = getattr(module, noise)
+                stack.enter_context(patch.object(module, noise, replaced(release)))
         yield
 
 

@@ -83,6 +83,12 @@ def test_the_largest_pure_query_fits_and_no_larger_one_does(room: int) -> None:
     assert pure_femto(nano) <= room < pure_femto(nano + 1)
 
 
+def test_the_search_for_the_largest_query_ends_where_every_charge_is_the_largest() -> None:
+    for room in (LARGEST_FEMTO, LARGEST_FEMTO + 1):
+        nano = largest_pure(room)
+        assert pure_femto(nano) < LARGEST_FEMTO == pure_femto(nano + 1)
+
+
 bounds = st.one_of(
     epsilons.map(Pure),
     st.builds(BoundedRange, epsilons, st.integers(1, 9)),

@@ -361,6 +361,27 @@ def test_rho_is_one_amount_of_kinds_with_gaussian_noise(
         assert staff("ana", "POST", f"/v1/{path}", json=in_rho(**fields)).status_code == 422
 
 
+def test_the_largest_rho_has_a_price(staff: Service) -> None:
+    """A search for the ε of this ρ has no end where every charge is the largest."""
+    quote = staff("ana", "POST", "/v1/quotes", json=in_rho("1000"))
+    assert quote.status_code == 200, quote.text
+    assert not quote.json()["affordable"]
+
+
+def test_distances_are_learned_from_tables_with_gaussian_noise(staff: Service) -> None:
+    query = {"kind": "distance", "context": "max_relevance", "context_size": 1, "target": "town"}
+    quote = staff("ana", "POST", "/v1/quotes", json=in_rho("0.5", query=query)).json()
+    assert quote["accuracy"]["cell_noise_scale"] == pytest.approx((1 / 0.7) ** 0.5, rel=1e-2)
+    assert "Gaussian noise of standard deviation" in quote["accuracy"]["explanation"]
+    reply = staff("ana", "POST", "/v1/queries", json=in_rho("0.5", query=query))
+    assert reply.status_code == 201, reply.text
+    body = reply.json()
+    assert (body["charge"], body["steps"]) == (quote["charge"], quote["steps"])
+    assert [one["rho"] for one in body["steps"]] == ["0.15", "0.35"]
+    assert body["answer"]["question"].startswith("How far apart are the values of town")
+    assert len(body["answer"]["distances"]["town"]["matrix"]) > 1
+
+
 def test_a_top_k_of_counts_or_degrees_is_a_gaussian_vector(people: Service) -> None:
     allowed = PROMISE | {"gaussian": True}
     name = people.dataset("olga", cap=allowed)
