@@ -12,7 +12,8 @@ from app.contract.times import Moment
 class QueryOut(Reply):
     """One query. ``created``: when it was charged. ``released``: when its answer left.
 
-    Owners and auditors read both times by the minute.
+    Owners and auditors read both times by the minute. For them a query runs until the first full
+    minute after its answer left.
 
     ``question``: the query as one plain sentence; null if this version offers it no more.
     """

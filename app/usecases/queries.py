@@ -21,7 +21,7 @@ from app.usecases.questions import Questions
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.errors import NotFound, StillRunning
-from storage.queries.history import QueryRow
+from storage.queries.history import MINUTE_US, QueryRow
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class QueryView:
 
     ``stored``: the stored reply with the answer, only for the analyst who sent the query.
     ``progress``: only while the query runs, the seconds ``elapsed`` since its reservation, and the
-    seconds ``expected`` from there until its deadline.
+    seconds ``expected`` from there until its deadline. Owners and auditors get both by the minute,
+    with the next full minute in place of the deadline.
     """
 
     query: QueryOut
@@ -99,35 +100,40 @@ async def history(
         page = await run_in_threadpool(
             services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor
         )
-        rows = [services.answering.as_seen(row) for row in page.items]
-        items = await run_in_threadpool(_views, services, caller, *rows)
+        rows = [_seen(services, caller, row) for row in page.items]
+        items = await run_in_threadpool(_views, services, *rows)
     return Listing(items=items, next=page.next)
 
 
 async def look_up(
     services: Services, caller: Caller, query_id: str, wait: float | None = None
 ) -> QueryView:
-    """One query. If it runs, waits at most ``wait`` seconds for its end. Raises: NotFound."""
+    """One query. If it runs, its analyst waits at most ``wait`` seconds for its end.
+
+    Raises: NotFound.
+    """
     require(caller, "analyst", "owner", "auditor")
     id = _id_of(query_id)
     row = await run_in_threadpool(services.queries.find, id)
     if row is None or not _may_see(row, caller):
         raise NotFound
-    row = services.answering.as_seen(row)
-    if row.status == "running" and wait is not None:
+    is_own = _may_see_answer(row, caller)
+    row = _seen(services, caller, row)
+    # A wait of others would end at the deadline, of which they must not learn, or last a minute.
+    if row.status == "running" and wait is not None and is_own:
         await services.answering.wait_for(id, wait)
         latest = await run_in_threadpool(services.queries.find, id)
         assert latest is not None, "queries are never deleted"
-        row = services.answering.as_seen(latest)
-    (view,) = await run_in_threadpool(_views, services, caller, row)
-    if row.status == "answered" and _may_see_answer(row, caller):
+        row = _seen(services, caller, latest)
+    (view,) = await run_in_threadpool(_views, services, row)
+    if row.status == "answered" and is_own:
         return QueryView(view, row.answer, None)
-    progress = None
-    if row.status == "running":
-        now = await run_in_threadpool(services.database.now_us)
-        elapsed = max(0.0, (now - row.created_us) / 1e6)
-        progress = services.answering.progress(id, elapsed)
-    return QueryView(view, None, progress)
+    if row.status != "running":
+        return QueryView(view, None, None)
+    elapsed = max(0.0, (row.now_us - row.created_us) / 1e6)
+    if is_own:
+        return QueryView(view, None, services.answering.progress(id, elapsed))
+    return QueryView(view, None, {"elapsed": elapsed, "expected": elapsed + MINUTE_US / 1e6})
 
 
 async def released_reply(services: Services, caller: Caller, query_id: str) -> bytes:
@@ -157,17 +163,22 @@ async def cancel(services: Services, caller: Caller, query_id: str) -> None:
     await services.answering.cancel(id)
 
 
-def _views(services: Services, caller: Caller, *rows: QueryRow) -> list[QueryOut]:
-    """The rows as the caller may see them, each with its question.
+def _seen(services: Services, caller: Caller, row: QueryRow) -> QueryRow:
+    """The row as the caller may see it.
 
-    Owners and auditors pay nothing for what they see, so no list or reply tells them afterwards
-    whether a query missed its deadline: they read times by the minute.
+    Danger: owners and auditors pay nothing for what they see, so they must not learn that a query
+    missed its deadline. What they see changes at full minutes only.
     """
+    if _may_see_answer(row, caller):
+        return services.answering.as_seen(row)
+    return row.by_the_minute()
+
+
+def _views(services: Services, *rows: QueryRow) -> list[QueryOut]:
+    """The rows, each with its question."""
     questions = Questions(services)
     return [
-        QueryOut.model_validate(
-            row if _may_see_answer(row, caller) else row.by_the_minute()
-        ).model_copy(update={"question": questions.of(row)})
+        QueryOut.model_validate(row).model_copy(update={"question": questions.of(row)})
         for row in rows
     ]
 

@@ -16,10 +16,9 @@ from accounting.account import AccountRank
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
-from storage.database.expressions import now_us
 from storage.database.tables import budget_account, journal, query
 from storage.ledger.requests import QueryState
-from storage.queries.history import MINUTE_US
+from storage.queries.history import by_minute, latest_minute
 
 _a, _j, _q = budget_account.c, journal.c, query.c
 #: A literal, so that the unique index of endings is used.
@@ -50,7 +49,10 @@ def salt_of(database: Database, query_id: UUID) -> bytes | None:
 
 
 def bound_answers(database: Database, dataset_id: int, limit: int) -> list[BoundAnswer]:
-    """The newest answered queries on a dataset, at most ``limit``, without running ones."""
+    """The newest queries on a dataset that were answered at the last full minute.
+
+    Its readers did not ask the queries, so they see an answer no earlier than that.
+    """
     columns = (_q.id, _q.dataset_version, _q.request, _q.release_us, _q.rho_f)
     amounts = tuple(_q[measure.column] for measure in MEASURES)
     answered = (
@@ -59,7 +61,7 @@ def bound_answers(database: Database, dataset_id: int, limit: int) -> list[Bound
             _q.dataset_id == dataset_id,
             _q.state == int(QueryState.SETTLED),
             _q.answer_status < 400,
-            _q.release_us <= now_us(),
+            _q.release_us <= latest_minute(),
         )
         .order_by(_q.created_us.desc(), _q.id.desc())
         .limit(limit)
@@ -71,7 +73,7 @@ def bound_answers(database: Database, dataset_id: int, limit: int) -> list[Bound
         BoundAnswer(
             *(row.id, json.loads(row.request)["query"]["kind"], row.dataset_version),
             PrivacyLoss(*(getattr(row, measure.column) or 0 for measure in MEASURES)),
-            *(row.rho_f, row.release_us // MINUTE_US * MINUTE_US, digests.get(row.id)),
+            *(row.rho_f, by_minute(row.release_us), digests.get(row.id)),
         )
         for row in rows
     ]

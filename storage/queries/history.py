@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import Row, Select, null, select
+from sqlalchemy import ColumnElement, Row, Select, null, select
 
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
@@ -29,6 +29,7 @@ class QueryRow:
     """One query. ``answer`` is the stored reply, and None in lists and while the query runs.
 
     ``release_us`` is None while the query runs, because the instant must not be seen before.
+    ``now_us`` is when the row was read.
     """
 
     id: UUID
@@ -47,6 +48,7 @@ class QueryRow:
     answer: bytes | None
     created_us: int
     release_us: int | None
+    now_us: int
 
     @classmethod
     def of(cls, row: Row[Any]) -> QueryRow:
@@ -58,6 +60,7 @@ class QueryRow:
             request=json.loads(row.request),
             charge=PrivacyLoss(*(getattr(row, measure.column) or 0 for measure in MEASURES)),
             status=_status(row),
+            now_us=row.now,
         )
         return whole.as_running() if whole.status == "running" else whole
 
@@ -80,13 +83,31 @@ class QueryRow:
         return replace(self, status="running", answer_status=None, answer=None, release_us=None)
 
     def by_the_minute(self) -> QueryRow:
-        """The row with times rounded down to the minute."""
-        end = self.release_us
+        """The row for everybody but its analyst: as it was at the last full minute.
+
+        A reply that left since then does not show, so the query counts as running. Times are
+        rounded down to the minute.
+        """
+        latest = by_minute(self.now_us)
+        is_new = self.is_settled and (self.release_us is None or self.release_us > latest)
+        row = self.as_running() if is_new else self
+        end = row.release_us
         return replace(
-            self,
-            created_us=self.created_us // MINUTE_US * MINUTE_US,
-            release_us=None if end is None else end // MINUTE_US * MINUTE_US,
+            row,
+            created_us=by_minute(row.created_us),
+            release_us=None if end is None else by_minute(end),
+            now_us=latest,
         )
+
+
+def by_minute(at_us: int) -> int:
+    """The last full minute at or before this moment, both in microseconds."""
+    return at_us // MINUTE_US * MINUTE_US
+
+
+def latest_minute() -> ColumnElement[int]:
+    """The last full minute by the database's clock, in microseconds."""
+    return now_us() // MINUTE_US * MINUTE_US
 
 
 _q = query.c

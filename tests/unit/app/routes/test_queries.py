@@ -20,6 +20,7 @@ from app.config.settings import Settings
 from app.contract.ids import uuid7
 from app.engine.requests import Priced
 from app.main import create_app
+from storage.queries import history
 from tests.support.service import EDGES, Service
 
 TOP_2 = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}]}
@@ -358,6 +359,13 @@ def test_a_failure_is_charged_and_tells_nothing(
     assert seen[0][2]["type"].endswith("query-failed")
 
 
+@pytest.fixture
+def short_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minutes last a microsecond, so owners and auditors see immediately that a query has ended."""
+    monkeypatch.setattr(history, "MINUTE_US", 1)
+
+
+@pytest.mark.usefixtures("short_minutes")
 def test_history_shows_answers_to_their_analyst_alone(shop: Service) -> None:
     first, second = ask(shop), ask(shop, "0.2")
     path = f"/v1/queries/{first.json()['id']}"
@@ -405,6 +413,7 @@ def test_an_answer_of_before_stays_as_it_was_stored(
     assert shop("ana", "GET", "/v1/queries").json()["items"][0]["question"] == QUESTION
 
 
+@pytest.mark.usefixtures("short_minutes")
 def test_who_is_an_auditor_now_sees_no_answer_of_when_they_were_an_analyst(shop: Service) -> None:
     first = ask(shop)
     path = f"/v1/queries/{first.json()['id']}"

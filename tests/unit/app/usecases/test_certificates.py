@@ -16,6 +16,7 @@ from privypurse import CertificateInvalid, verify_certificate
 from privypurse.cli import cli
 from storage.assurance.verification import verify
 from storage.journal.certificate_keys import certificate_keys, state_certificate_key
+from storage.queries import history
 from tests.support.service import Service
 
 QUERY = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}], "selector": "laplace"}
@@ -63,8 +64,10 @@ def test_the_certificate_of_an_answer(people: Service, answered: Any) -> None:
 
 
 def test_the_certificate_of_a_dataset_binds_answers_and_shows_none(
-    people: Service, answered: Any
+    people: Service, answered: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # An answer enters the certificate at the full minute after it left: a microsecond here.
+    monkeypatch.setattr(history, "MINUTE_US", 1)
     keys = keys_of(people)
     reply = answered.json()
     own = verify_certificate(certificate(people, "ana", f"queries/{reply['id']}"), keys)

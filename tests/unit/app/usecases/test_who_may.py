@@ -79,6 +79,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     queries.cancel: "analyst",
     queries.history: READERS,
     queries.look_up: READERS,
+    queries.released_reply: "analyst",
     quotes.quote: "analyst",
     ledger.latest: READERS,
     ledger.page: READERS,
