@@ -12,7 +12,7 @@ import ast
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -48,18 +48,18 @@ def is_private(name: str) -> bool:
 
 def findings(path: Path, source: str, classes: Mapping[str, Class]) -> Iterator[Finding]:
     """The private names in one file; ``classes`` are those of the project (``project_classes``)."""
-    tree = ast.parse(source)
+    nodes = list(ast.walk(ast.parse(source)))
     file = path.as_posix()
-    for name in _imported(tree):
+    for name in _imported(nodes):
         yield Finding(file, name)
     module = module_of(path)
     of_libraries: dict[ast.AST, frozenset[str]] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             private = library_names(f"{module}.{node.name}", classes)
             of_libraries |= dict.fromkeys(ast.walk(node), private)
             yield from (Finding(file, name) for name in _defined(node) if name in private)
-    for node in ast.walk(tree):
+    for node in nodes:
         for receiver, name in _taken(node):
             if not is_private(name):
                 continue
@@ -88,14 +88,15 @@ def project_classes() -> dict[str, Class]:
 def classes_of(path: Path, source: str) -> dict[str, Class]:
     """The classes of one module, with their bases resolved through its imports."""
     tree, module = ast.parse(source), module_of(path)
+    nodes = list(ast.walk(tree))
     names = {node.name: f"{module}.{node.name}" for node in tree.body if _is_class(node)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
             names |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
         elif isinstance(node, ast.Import):
             names |= {a.asname or a.name: a.name for a in node.names}
     classes = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             bases = []
             for base in node.bases:
@@ -135,8 +136,8 @@ def _is_class(node: ast.AST) -> bool:
     return isinstance(node, ast.ClassDef)
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             modules, names = [a.name for a in node.names], []
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
