@@ -21,8 +21,14 @@ OWN = (
         "trees.learners",
         "trees.speed",
         "distances.speed",
+<<<<<<< HEAD
         "distances.gaussian",
+||||||| 0ac60ace
+=======
+        "distances.dependency",
+>>>>>>> 16d99a7f
         "distances.starts",
+        "statistics.cells",
         "statistics.errors",
         "statistics.speed",
     ),

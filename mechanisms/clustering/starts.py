@@ -23,7 +23,7 @@ from mechanisms.clustering.encoding import Encoding
 from mechanisms.clustering.initial import DomainRecord
 from mechanisms.clustering.lloyd import Centres, iteration
 from mechanisms.distances.metric import Floats
-from mechanisms.kernels.contingency import level_counts
+from mechanisms.kernels.level_counts import counts_by_levels
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Attribute
 from mechanisms.model.randomness import WordSource
@@ -72,10 +72,9 @@ def noisy_margins(context: QueryContext, attributes: tuple[Attribute, ...], move
 
     Privacy: ``context.loss`` under the dataset's relation; ``moves`` as in ``lloyd``.
     """
-    exact = [
-        level_counts(context.table.codes[a.name], len(a.levels), context.executor)
-        for a in attributes
-    ]
+    sizes = {a.name: len(a.levels) for a in attributes}
+    names = [(name,) for name in sizes]
+    exact = counts_by_levels(context.table, names, sizes, context.executor)
     rate = Rate.of_counts(context.loss.epsilon_nano, moves * len(attributes))
     noisy = discrete_laplace(np.concatenate(exact), rate, context.randomness, context.executor)
     ends = np.cumsum([len(a.levels) for a in attributes])[:-1]

@@ -13,7 +13,7 @@ import numpy as np
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.distances.plan import Pair, Plan
 from mechanisms.kernels.columns import Column
-from mechanisms.kernels.pairs import pair_tables
+from mechanisms.kernels.level_counts import counts_by_levels
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.records import TableRecords
@@ -44,7 +44,10 @@ def count_pairs(
     records: TableRecords, plan: Plan, pairs: Sequence[Pair], executor: Executor
 ) -> PairTables:
     """The private tables of pairs i < j."""
-    counts = pair_tables(columns(records, plan), pairs, executor)
+    named = [one.name for one in plan.attributes]
+    sizes = {one.name: len(one.levels) for one in plan.attributes}
+    names = [(named[first], named[second]) for first, second in pairs]
+    counts = counts_by_levels(records, names, sizes, executor)
     return PairTables(dict(zip(pairs, counts, strict=True)))
 
 

@@ -11,14 +11,14 @@ Column = tuple[NDArray[Any], int]
 
 
 def stacked(columns: Sequence[Column], rows: slice = slice(None)) -> NDArray[Any]:
-    """These rows of all columns, (columns, rows), contiguous: uint8 if all codes fit it, else
-    uint16.
+    """These rows of all columns, (columns, rows), contiguous, of the smallest type for all codes.
 
-    There are two types only, whatever the store wrote, so kernels compile at most twice.
+    That is uint8, uint16 or int32, whatever the store wrote, so kernels compile for few types.
     """
     widest = max((levels for _, levels in columns), default=1)
     count = len(range(*rows.indices(len(columns[0][0])))) if columns else 0
-    together = np.empty((len(columns), count), np.uint8 if widest <= 256 else np.uint16)
+    small = np.uint8 if widest <= 1 << 8 else np.uint16
+    together = np.empty((len(columns), count), small if widest <= 1 << 16 else np.int32)
     for row, (codes, _) in zip(together, columns, strict=True):
         row[:] = codes[rows]
     return together

@@ -70,14 +70,21 @@ def _count(
     levels = np.array([size for _, size in here], np.int64)
     offsets = np.cumsum([0, *(levels[firsts] * levels[seconds])], dtype=np.int64)
 
-    def count(start: int) -> Counts:
-        rows = slice(start, start + BLOCK)
-        if binary:
-            return _packed_counts(here, rows, firsts, seconds)
-        return _pair_counts(stacked(here, rows), firsts, seconds, levels, offsets)
+    blocks = range(0, len(here[0][0]), BLOCK)
+    parts = max(1, min(executor.workers, len(blocks)))
 
-    starts = range(0, len(here[0][0]), BLOCK)
-    counts = sum(executor.map(count, starts), np.zeros(offsets[-1], np.int64))
+    def count(part: int) -> Counts:
+        total = np.zeros(offsets[-1], np.int64)
+        for start in blocks[part::parts]:
+            rows = slice(start, start + BLOCK)
+            if binary:
+                total += _packed_counts(here, rows, firsts, seconds)
+            else:
+                total += _pair_counts(stacked(here, rows), firsts, seconds, levels, offsets)
+        return total
+
+    # Each part holds the counters of all pairs, so there are no more parts than workers.
+    counts = sum(executor.map(count, range(parts)), np.zeros(offsets[-1], np.int64))
     for i, index in enumerate(chosen):
         shape = levels[firsts[i]], levels[seconds[i]]
         tables[index] = counts[offsets[i] : offsets[i + 1]].reshape(shape)

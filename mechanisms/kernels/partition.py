@@ -1,7 +1,7 @@
 """Counts of attribute levels by class within the nodes of a tree, one pass per level of the tree.
 
 Every row carries the number of its node, or −1 once that node is a leaf. Each level of the tree
-reads each column once, for any number of nodes. The counts are those of ``contingency`` for all
+reads each column once, for any number of nodes. The counts are those of ``level_counts`` for all
 nodes together.
 """
 

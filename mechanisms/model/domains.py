@@ -123,6 +123,8 @@ class TableDomain:
     max_rows: int | None = None
     min_rows: int = 0
     person: str | None = None
+    #: The public bound on the cells of all tables of counts that a version stores.
+    level_cells: int = 1 << 22
 
     def attribute(self, name: str) -> Attribute:
         """The attribute called ``name``. Raises: KeyError if there is none."""

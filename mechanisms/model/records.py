@@ -37,7 +37,8 @@ class TableRecords:
     middle of the bounds. ``ordered`` holds the same numbers in ascending order. ``days`` holds the
     days of dates since their first one as int32; a missing cell has 0. ``persons`` int32 (rows,)
     numbers the person of each row from 0 on, ascending; None for rows without persons.
-    ``open_values`` holds the private values of open attributes, whose codes are int32.
+    ``open_values`` holds the private values of open attributes, whose codes are int32. ``tables``
+    holds the private counts of rows that ``mechanisms.model.level_tables`` lists.
     """
 
     codes: Mapping[str, NDArray[Any]]
@@ -46,6 +47,7 @@ class TableRecords:
     days: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     persons: NDArray[np.int32] | None = None
     open_values: Mapping[str, OpenValues] = field(default_factory=dict)
+    tables: Mapping[tuple[str, ...], NDArray[np.int64]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

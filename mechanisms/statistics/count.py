@@ -4,10 +4,17 @@ from dataclasses import dataclass, field
 
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
+from mechanisms.model.level_tables import cells_as_rows, rows_read, stored_table
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.model.work import NOTHING, Work
 from mechanisms.statistics.grid import Plan, whole_plan
-from mechanisms.statistics.predicate import Condition, condition_work, fits, holds
+from mechanisms.statistics.predicate import (
+    Condition,
+    condition_work,
+    fits,
+    holds,
+    level_attributes,
+)
 from mechanisms.statistics.statistic import Measurement, Part
 from mechanisms.statistics.tables import BLOCK, blocks, most_rows
 
@@ -33,7 +40,11 @@ class Count(Part):
     def work(self, dataset: Dataset) -> Work:
         if not self.where.get("all", True):
             return NOTHING
-        return condition_work(self.where, most_rows(dataset), dataset)
+        names = level_attributes(self.where, dataset)
+        rows = most_rows(dataset)
+        if names is not None:
+            rows = rows_read(dataset, names, rows)
+        return condition_work(self.where, rows, dataset)
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         table = context.table
@@ -41,6 +52,14 @@ class Count(Part):
         if not self.where.get("all", True):
             # Every row meets an empty condition, so no row needs to be read.
             return Measurement(rows >> plan.exponent)
+
+        names = level_attributes(self.where, context.dataset)
+        stored = None if names is None else stored_table(context.dataset, names)
+        if stored is not None and stored in table.tables:
+            # The cells of a stored table are few rows with weights, which add up to the same count.
+            cells = table.tables[stored]
+            met = holds(self.where, cells_as_rows(cells.shape, stored), context.dataset)
+            return Measurement(int((cells.ravel() * met(slice(None))).sum()) >> plan.exponent)
 
         met = holds(self.where, table, context.dataset)
 

@@ -69,6 +69,19 @@ def fits(where: Condition, dataset: Dataset) -> None:
             _check_leaf(body, attribute_named(dataset, body["attribute"]))
 
 
+def level_attributes(where: Condition, dataset: Dataset) -> set[str] | None:
+    """The attributes of a condition that reads levels alone; None if it reads numbers or dates."""
+    names: set[str] = set()
+    for body in _parts(where):
+        if "attribute" in body:
+            attribute = attribute_named(dataset, body["attribute"])
+            of_levels = isinstance(attribute, CategoricalAttribute | DateAttribute)
+            if not (of_levels and "in" in body):
+                return None
+            names.add(attribute.name)
+    return names
+
+
 def comparisons(where: Condition, dataset: Dataset) -> int:
     """The comparisons that a condition takes for one row, at least 1."""
     return sum(

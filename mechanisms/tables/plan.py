@@ -15,12 +15,15 @@ from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import RhoBound, largest_pure
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.level_tables import Names, rows_read, stored_table
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.statistics.grid import Plan as Grid
 from mechanisms.statistics.grid import rate_at_most
+from mechanisms.statistics.predicate import level_attributes
 from mechanisms.statistics.tables import public_rows, replaces
+from mechanisms.tables.grouping import Chapters, Levels
 from mechanisms.tables.noise import GaussianNoise, LaplaceNoise, Noise
-from mechanisms.tables.parts import Part
+from mechanisms.tables.parts import Count, Part
 from mechanisms.tables.request import Margin, TableRequest
 
 #: Rows beyond this public bound are not counted exactly in 64 bits with every grid.
@@ -73,6 +76,23 @@ class TablePlan:
                 supported={"rows": LARGEST_BOUND},
             )
         return rows
+
+    @cached_property
+    def level_table(self) -> Names | None:
+        """The stored table that has all counts of the cells; None if the rows must be read."""
+        if any(one.part != Count() for one in self.measurements):
+            return None
+        if not all(isinstance(one, Levels | Chapters) for one in self.request.by):
+            return None
+        names = level_attributes(self.request.where, self.dataset)
+        return None if names is None else stored_table(self.dataset, {*names, *self.request.names})
+
+    @cached_property
+    def rows_read(self) -> int:
+        """The public number of rows, or of the cells of a stored table, that are counted."""
+        if self.level_table is None:
+            return self.rows
+        return rows_read(self.dataset, self.level_table, self.rows)
 
     @cached_property
     def replaces(self) -> bool:

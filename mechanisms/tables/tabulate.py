@@ -6,12 +6,14 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mechanisms.kernels.cells import Cells, margin, tabulate
+from mechanisms.kernels.cells import Cells, Measure, margin, tabulate
 from mechanisms.kernels.distinct import distinct_persons
 from mechanisms.model.context import QueryContext
+from mechanisms.model.level_tables import Names, cells_as_rows
+from mechanisms.model.records import TableRecords
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.predicate import holds
-from mechanisms.tables.parts import Part, RowSum
+from mechanisms.tables.parts import Count, Part, RowSum
 from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import Margin
@@ -36,8 +38,11 @@ def release(context: QueryContext, plan: TablePlan) -> ReleasedTable:
         and margins, and by parallel composition over the cells of each.
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     """
-    cells_of_rows = _cells(context, plan)
-    sums, persons = _sums(context, plan, cells_of_rows), _persons(context, plan, cells_of_rows)
+    if plan.level_table is not None and plan.level_table in context.table.tables:
+        sums, persons = _sums_of_stored(context, plan, plan.level_table), {}
+    else:
+        cells_of_rows = _cells(context, plan, context.table)
+        sums, persons = _sums(context, plan, cells_of_rows), _persons(context, plan, cells_of_rows)
     cells, margins = {}, {}
     for one in plan.measurements:
         if one.part not in sums:
@@ -55,12 +60,20 @@ def release(context: QueryContext, plan: TablePlan) -> ReleasedTable:
     return ReleasedTable(cells, margins)
 
 
-def _cells(context: QueryContext, plan: TablePlan) -> Cells:
-    table, dataset, where = context.table, context.dataset, plan.request.where
+def _cells(context: QueryContext, plan: TablePlan, table: TableRecords) -> Cells:
+    dataset, where = context.dataset, plan.request.where
     axes = tuple(one.axis(table, dataset) for one in plan.request.by)
     rows = len(next(iter(table.codes.values())))
     always = not where.get("all", True)
     return Cells(axes, rows, None if always else holds(where, table, dataset))
+
+
+def _sums_of_stored(context: QueryContext, plan: TablePlan, names: Names) -> dict[Part, Integers]:
+    """The same from a stored table, whose cells are few rows with weights: private."""
+    stored = context.table.tables[names]
+    cells, weights = _cells(context, plan, cells_as_rows(stored.shape, names)), stored.ravel()
+    (counts,) = tabulate(cells, [Measure(lambda rows: weights[rows])], context.executor)
+    return {Count(): counts}
 
 
 def _sums(context: QueryContext, plan: TablePlan, cells: Cells) -> dict[Part, Integers]:

@@ -2,9 +2,10 @@
 
 from typing import ClassVar, Literal
 
-from mechanisms.kernels.contingency import level_counts
+from mechanisms.kernels.level_counts import counts_by_levels
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
+from mechanisms.model.executor import Inline
 from mechanisms.model.facts import (
     ByRelation,
     JointByRelation,
@@ -13,6 +14,7 @@ from mechanisms.model.facts import (
     same_for_all,
 )
 from mechanisms.model.joint_influence import Exchange, JointInfluence, Together
+from mechanisms.model.level_tables import rows_read
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.work import Work, work
@@ -63,8 +65,9 @@ class Count:
     ) -> Measurement:
         levels = candidates.count(dataset)
         attribute = value_candidates(candidates).attribute
-        codes = records_of(TableRecords, records).codes[attribute]
-        return Measurement.constant(level_counts(codes, levels), grid)
+        table = records_of(TableRecords, records)
+        (counts,) = counts_by_levels(table, [(attribute,)], {attribute: levels}, Inline())
+        return Measurement.constant(counts, grid)
 
     def joint_influence(
         self,
@@ -80,7 +83,8 @@ class Count:
         return Together(count, one, moving=1)
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        return work("level counts", row_bound(dataset))
+        names = (value_candidates(candidates).attribute,)
+        return work("level counts", rows_read(dataset, names, row_bound(dataset)))
 
     def one_way(
         self, relation: NeighbouringRelation, sensitivity: Sensitivity

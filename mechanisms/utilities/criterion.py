@@ -16,6 +16,7 @@ from mechanisms.utilities.tables import (
     attribute_candidates,
     attribute_tables,
     row_bound,
+    table_counting,
 )
 from mechanisms.utilities.utility import Grid, Measurement
 
@@ -77,7 +78,8 @@ class Criterion(ABC):
         levels = [len(one.levels) for one in listed.attributes(dataset)]
         classes = len(listed.classes(dataset).levels)
         rows = row_bound(dataset)
-        counted = work("contingency", rows * len(levels), len(levels))
+        class_name = listed.classes(dataset).name
+        counted = table_counting(dataset, listed.names, class_name, rows)
         return together(counted, self.table_work(rows, sum(levels), classes, sensitivity))
 
     def table_work(self, rows: int, levels: int, classes: int, sensitivity: Sensitivity) -> Work:

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mechanisms.kernels.contingency import contingency_tables
+from mechanisms.kernels.level_counts import counts_by_levels
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Executor
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.level_tables import rows_read
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Integers
 from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf, table_domain
+from mechanisms.model.work import Work, work
 
 TABLE_RELATIONS = frozenset({NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE})
 
@@ -77,7 +79,14 @@ def attribute_tables(
 ) -> list[Integers]:
     """Level × class counts of each candidate, int64; every public level has its row."""
     chosen = attribute_candidates(candidates)
-    codes = records_of(TableRecords, records).codes
     classes = chosen.classes(dataset)
-    columns = [(codes[a.name], len(a.levels)) for a in chosen.attributes(dataset)]
-    return contingency_tables(columns, (codes[classes.name], len(classes.levels)), executor)
+    sizes = {one.name: len(one.levels) for one in (*chosen.attributes(dataset), classes)}
+    names = [(name, classes.name) for name in chosen.names]
+    table = records_of(TableRecords, records)
+    return counts_by_levels(table, names, sizes, executor or Inline())
+
+
+def table_counting(dataset: Dataset, names: Sequence[str], classes: str, rows: int) -> Work:
+    """The public work of ``attribute_tables``: rows, or the cells of stored tables."""
+    read = sum(rows_read(dataset, (name, classes), rows) for name in names)
+    return work("contingency", read, len(names))

@@ -5,12 +5,14 @@ folder gets its name only after all arrays are on the disk.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.kernels.level_counts import all_level_tables
 from mechanisms.kernels.memory import most_parts, preparation_memory
 from mechanisms.model.domains import (
     Dataset,
@@ -18,8 +20,10 @@ from mechanisms.model.domains import (
     GraphDomain,
     NeighbouringRelation,
     PrefixDomain,
+    TableDomain,
 )
-from mechanisms.model.executor import Executor
+from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.level_tables import split
 from mechanisms.model.open_domain import OpenValues
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from storage.files.arrays import open_arrays, write_arrays
@@ -43,6 +47,8 @@ GRAPH, TABLE, PREFIX = "graph", "table", "prefix"
 #: The name of the array that holds the number of each row's person. It differs from the names of
 #: attributes' arrays, which all have a colon.
 PERSONS = "persons"
+#: The name of the array that holds all tables of counts, one after the other.
+TABLES = "tables"
 
 
 def prepare_upload(
@@ -85,7 +91,7 @@ def prepare_upload(
         )
     finally:
         release_memory()
-    prepare(coded, folder, executor, limits, progress)
+    prepare(coded, folder, executor, limits, progress, dataset.domain)
     public = dataset.neighbouring is NeighbouringRelation.REPLACE
     return coded.rows if public and isinstance(coded, CodedTable) else None
 
@@ -96,6 +102,7 @@ def prepare(
     executor: Executor,
     limits: UploadLimits,
     progress: Progress | None = None,
+    domain: Domain | None = None,
 ) -> None:
     """Write coded records and the arrays derived from them to the new ``folder``.
 
@@ -108,7 +115,10 @@ def prepare(
         arrays = _graph_arrays(coded, executor, limits.preparation_work, parts, progress)
         write_arrays(folder, GRAPH, arrays)
     elif isinstance(coded, CodedTable):
-        write_arrays(folder, TABLE, _table_arrays(coded, folder.parent))
+        if not isinstance(domain, TableDomain):
+            raise TypeError("the rows of a table need its description")
+        tables = all_level_tables(TableRecords(coded.codes, {}), domain, executor)
+        write_arrays(folder, TABLE, {**_table_arrays(coded, folder.parent), TABLES: tables})
     else:
         write_arrays(folder, PREFIX, {"cutoff": np.array([coded.cutoff], np.int64)})
     if progress is not None:
@@ -131,10 +141,26 @@ def open_records(folder: Path, domain: Domain) -> Records:
     persons = arrays.get(PERSONS)
     if (domain.person is None) != (persons is None):
         raise DamagedFolder("rows have persons exactly if the description has")
-    parts = {part: _under(part, arrays) for part in ("codes", "values", "ordered", "days")}
     texts, ends = _under("texts", arrays), _under("ends", arrays)
     values = {name: OpenValues(content, ends[name]) for name, content in texts.items()}
-    return TableRecords(**parts, persons=persons, open_values=values)
+    records = TableRecords(
+        codes=_under("codes", arrays),
+        values=_under("values", arrays),
+        ordered=_under("ordered", arrays),
+        days=_under("days", arrays),
+        persons=persons,
+        open_values=values,
+    )
+    if TABLES in arrays:
+        flat = arrays[TABLES]
+    else:
+        # An earlier version of the service prepared this folder and stored no tables.
+        flat = all_level_tables(records, domain, Inline())
+        flat.flags.writeable = False
+    try:
+        return replace(records, tables=split(flat, domain))
+    except ValueError as error:
+        raise DamagedFolder(str(error)) from None
 
 
 def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> int:

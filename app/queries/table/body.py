@@ -204,7 +204,7 @@ class Table(Query):
         # Each effect of the axes is taken out of all numbers.
         adjusted = numbers << len(self.by) if self.request.consistent else 0
         return together(
-            work("rows of tables", most_rows(dataset) * read),
+            work("rows of tables", plan.rows_read * read),
             work("numbers of tables", numbers * times),
             work("adjusted numbers", adjusted),
             self._work_on_persons(dataset),

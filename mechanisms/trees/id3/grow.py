@@ -1,19 +1,20 @@
 """Grows a private decision tree level by level, from noisy counts and selected splits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.contingency import level_counts
+from mechanisms.kernels.level_counts import counts_by_levels
 from mechanisms.kernels.partition import Nodes, descend, node_tables
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.level_tables import rows_read
 from mechanisms.model.sensitivity import Integers, Sensitivity
-from mechanisms.model.work import Work, times, together, work
+from mechanisms.model.work import NOTHING, Work, times, together, work
 from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.rate import Rate
 from mechanisms.selection import Selector
@@ -50,10 +51,13 @@ class Id3:
         rows, task = row_bound(dataset), self.task
         criterion, levels = CRITERIA[self.criterion], sum(task.levels)
         scored = criterion.table_work(rows, levels, len(task.labels), self.sensitivity)
-        level = together(work("rows of nodes", rows * len(task.levels)), scored)
+        names = ((one.name, task.classes.name) for one in task.attributes)
+        root = sum(rows_read(dataset, name, rows) for name in names)
+        below = rows * len(task.levels) * (self.splits - 1)
+        counted = work("rows of nodes", root + below) if self.splits else NOTHING
         nodes = sum(most_nodes(task.levels, depth) for depth in range(self.splits + 1))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
-        return together(times(level, self.splits), work("nodes", nodes * NODE + cells))
+        return together(counted, times(scored, self.splits), work("nodes", nodes * NODE + cells))
 
     def budget(self, loss: PrivacyLoss) -> Budget:
         return Budget(loss, self.splits)
@@ -106,17 +110,17 @@ class _TreeGrowth:
     #: The number of nodes of the tree so far.
     nodes: int = 1
     #: For each row, the number of its node among the nodes that are split at this depth; −1 for
-    #: none.
-    where: Nodes = field(init=False)
+    #: none. At the root it is None: all rows are in one node.
+    where: Nodes | None = None
 
     def __post_init__(self) -> None:
         task, codes = self.request.task, self.context.table.codes
         self.columns = [(codes[a.name], len(a.levels)) for a in task.attributes]
         self.classes = codes[task.classes.name], len(task.labels)
-        self.where = np.zeros(len(self.classes[0]), dtype=np.int32)
 
     def tree(self) -> Node:
-        counts = level_counts(*self.classes, self.context.executor)
+        names = [(self.request.task.classes.name,)]
+        (counts,) = counts_by_levels(self.context.table, names, self._sizes, self.context.executor)
         root = Node(tuple(range(len(self.columns))), counts)
         level, parents = [root], list[Node]()
         for depth in range(self.budget.splits):
@@ -150,9 +154,12 @@ class _TreeGrowth:
         children = [len(node.children) for node in parents]
         numbers = np.full(sum(children), -1, dtype=np.int32)
         numbers[list(chosen)] = np.arange(len(chosen), dtype=np.int32)
+        where = self.where
+        if where is None:
+            where = np.zeros(len(self.classes[0]), dtype=np.int32)
         self.where = descend(
             [codes for codes, _ in self.columns],
-            self.where,
+            where,
             np.array([node.attribute for node in parents], dtype=np.int32),
             np.cumsum([0, *children[:-1]], dtype=np.int32),
             numbers,
@@ -162,9 +169,7 @@ class _TreeGrowth:
     def _split(self, nodes: Sequence[Node]) -> list[Node]:
         """Choose an attribute for each of the nodes; return their children, in order."""
         attributes = sorted({a for node in nodes for a in node.remaining})
-        columns = [self.columns[a] for a in attributes]
-        counts = node_tables(columns, self.classes, self.where, len(nodes), self.context.executor)
-        tables = dict(zip(attributes, counts, strict=True))
+        tables = dict(zip(attributes, self._tables(nodes, attributes), strict=True))
         chosen = self.splitting.choose(
             [[tables[a][i] for a in node.remaining] for i, node in enumerate(nodes)],
             self.context.at(PrivacyLoss(self.budget.share)),
@@ -173,6 +178,22 @@ class _TreeGrowth:
             node.split(node.remaining[place], tables[node.remaining[place]][i])
             self.nodes += len(node.children)
         return [child for node in nodes for child in node.children]
+
+    def _tables(self, nodes: Sequence[Node], attributes: Sequence[int]) -> list[Integers]:
+        """The level × class counts of each attribute in each node: private."""
+        context, task = self.context, self.request.task
+        if self.where is None:
+            names = [(task.attributes[a].name, task.classes.name) for a in attributes]
+            roots = counts_by_levels(context.table, names, self._sizes, context.executor)
+            return [table[None] for table in roots]
+        columns = [self.columns[a] for a in attributes]
+        return node_tables(columns, self.classes, self.where, len(nodes), context.executor)
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        """The public number of levels of each attribute."""
+        task = self.request.task
+        return {one.name: len(one.levels) for one in (*task.attributes, task.classes)}
 
     def _label(self, leaves: Sequence[Node], depth: int) -> None:
         """Release the class counts of leaves at one depth."""

@@ -22,6 +22,7 @@ from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.queries.parts.candidates import utilities_of
 from app.queries.parts.dataset_examples import candidates_of
 from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.level_counts import all_level_tables
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.model.domains import (
     CategoricalAttribute,
@@ -32,6 +33,7 @@ from mechanisms.model.domains import (
     TableDomain,
 )
 from mechanisms.model.executor import Inline
+from mechanisms.model.level_tables import split
 from mechanisms.model.open_domain import OpenAttribute, OpenValues
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from mechanisms.model.sensitivity import Sensitivity
@@ -65,6 +67,9 @@ TABLES: dict[str, list[tuple[int, int, int]]] = {
 }
 #: The description with an attribute whose values are open.
 OPEN = "open table"
+#: Records as an opened version has them, with its stored tables. Those of other names have none, so
+#: that both ways to count are metered.
+STORED = "stored tables"
 CUTOFFS = (0, 1, 3, 6)
 STAGES = {"stages": {"shortlist": 3, "share": 0.5}}
 
@@ -94,6 +99,8 @@ def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]
             **bounds,
         )
         yield f"table, {relation}", Dataset("table", relation, domain), tables
+    counted = {name: with_tables(table, domain) for name, table in tables.items()}
+    yield STORED, Dataset(STORED, NeighbouringRelation.ADD_REMOVE, domain), counted
     number = NumericAttribute("number", 0.0, 4.0, (0.0, 4.0))
     attributes = (OpenAttribute("V"), CategoricalAttribute("C", ("0", "1")), number)
     domain = TableDomain(attributes, max_rows=9)
@@ -123,6 +130,11 @@ def table_of(rows: list[tuple[int, int, int]]) -> TableRecords:
         {"number": np.sort(column)},
         persons=np.sort(a).astype(np.int32),
     )
+
+
+def with_tables(records: TableRecords, domain: TableDomain) -> TableRecords:
+    tables = split(all_level_tables(records, domain, Inline()), domain)
+    return replace(records, tables=tables)
 
 
 def open_table_of(rows: list[tuple[int, int, int]]) -> TableRecords:
@@ -169,6 +181,9 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
         yield {**top, "utilities": [{"name": "count"}], "delta": least["delta"]}
         yield {"kind": "statistic", "statistic": "count", "where": where}
         return
+    if dataset.name == STORED:
+        yield from stored_bodies(dataset)
+        return
     yield from QUERY_KINDS["statistic"].examples.every(dataset)
     yield from QUERY_KINDS["table"].examples.every(dataset)
     if isinstance(dataset.domain, TableDomain):
@@ -196,9 +211,22 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
                 yield {**several, "objective": "pareto", "passes": 2, "rescore": True}
 
 
+def stored_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Queries that read stored tables in place of rows, or for a part of their work."""
+    where = {"any": [{"attribute": "A", "in": ["0"]}, {"not": {"attribute": "C", "in": ["1"]}}]}
+    yield {"kind": "statistic", "statistic": "count", "where": where}
+    for by in ([], ["A"], ["C", "number"], [{"attribute": "A", "groups": {"a": ["0", "2"]}}]):
+        yield {"kind": "table", "by": by}
+    yield {"kind": "table", "by": ["A"], "where": where}
+    for candidates in candidates_of(dataset).values():
+        utilities = [{"name": "count" if "values_of" in candidates else "information_gain"}]
+        if "trees" not in candidates:
+            yield {"kind": "selection", "candidates": candidates, "utilities": utilities}
+
+
 def gaussian_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Every example that adds Gaussian noise."""
-    if dataset.name != OPEN:
+    if dataset.name not in (OPEN, STORED):
         for kind in QUERY_KINDS.values():
             yield from kind.examples.gaussian(dataset)
 

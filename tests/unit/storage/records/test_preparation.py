@@ -14,8 +14,10 @@ from mechanisms.model.domains import Dataset, Domain, NeighbouringRelation, Pref
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import GraphRecords, PrefixRecords, TableRecords
 from storage.errors import InvalidRecords, StorageError
+from storage.files.arrays import open_arrays, write_arrays
+from storage.files.manifest import DamagedFolder, check_files, read_manifest
 from storage.ingest import UploadLimits
-from storage.records.preparation import open_records, prepare_upload
+from storage.records.preparation import TABLES, open_records, prepare_upload
 from tests.support.uploads import AGE, SEX, edges_csv, file_of, graph_domain, table_domain
 
 EDGE, REPLACE = NeighbouringRelation.EDGE, NeighbouringRelation.REPLACE
@@ -76,6 +78,50 @@ def test_a_table(tmp_path: Path) -> None:
         assert records.values["age"].tolist() == [30.0, 120.0]
         assert list(records.values) == ["age"]
         folder.rename(tmp_path / str(relation))
+
+
+def test_stored_tables_count_the_rows_and_are_private_arrays_like_the_others(
+    tmp_path: Path,
+) -> None:
+    path = file_of(tmp_path, "sex,age\nMale,30\nFemale,120\nMale,31\n")
+    domain = table_domain(SEX, AGE)
+    folder, _ = prepared(path, domain, REPLACE)
+    records = open_records(folder, domain)
+    assert isinstance(records, TableRecords)
+    assert records.tables["sex",].tolist() == [1, 2]
+    assert records.tables["sex", "age"][:, [2, 9]].tolist() == [[0, 1], [2, 0]]
+    assert {names: int(table.sum()) for names, table in records.tables.items()} == {
+        ("sex",): 3,
+        ("age",): 3,
+        ("sex", "age"): 3,
+    }
+    assert not any(table.flags.writeable for table in records.tables.values())
+    (entry,) = [one for one in read_manifest(folder).arrays if one.name == TABLES]
+    content = bytearray((folder / entry.file).read_bytes())
+    content[-8] ^= 1
+    (folder / entry.file).write_bytes(content)
+    with pytest.raises(DamagedFolder):
+        check_files(folder)
+
+
+def test_a_folder_of_an_earlier_version_opens_with_the_same_tables(tmp_path: Path) -> None:
+    path = file_of(tmp_path, "sex,age\nMale,30\nFemale,120\nMale,31\n")
+    domain = table_domain(SEX, AGE)
+    folder, _ = prepared(path, domain, REPLACE)
+    kind, arrays = open_arrays(folder, "table")
+    flat = arrays.pop(TABLES)
+    earlier, wrong = tmp_path / "earlier", tmp_path / "wrong"
+    write_arrays(earlier, kind, arrays)
+    records, expected = open_records(earlier, domain), open_records(folder, domain)
+    assert isinstance(records, TableRecords)
+    assert isinstance(expected, TableRecords)
+    assert records.tables.keys() == expected.tables.keys()
+    for names, table in records.tables.items():
+        assert table.tolist() == expected.tables[names].tolist()
+        assert not table.flags.writeable
+    write_arrays(wrong, kind, {**arrays, TABLES: flat[:-1]})
+    with pytest.raises(DamagedFolder):
+        open_records(wrong, domain)
 
 
 def test_a_prefix(tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""Answers from the stored tables of a version are those from its rows, bit by bit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from accounting.privacy_loss import NANO, PrivacyLoss
+from app.queries import QUERY, QueryContext
+from mechanisms.kernels.level_counts import all_level_tables
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    NumericAttribute,
+    TableDomain,
+)
+from mechanisms.model.executor import Inline
+from mechanisms.model.level_tables import split
+from mechanisms.model.records import TableRecords
+from tests.support.randomness import SeededRandomness
+
+ROWS = 500
+CLASS, FEW, MANY = ("no", "yes"), ("x", "y", "z"), tuple(map(str, range(300)))
+DOMAIN = TableDomain(
+    (
+        CategoricalAttribute("many", MANY),
+        CategoricalAttribute("class", CLASS),
+        CategoricalAttribute("few", FEW),
+        NumericAttribute("number", 0.0, 4.0, (0.0, 1.0, 4.0)),
+    ),
+    class_attribute="class",
+    max_rows=ROWS,
+)
+OTHER = {"attribute": "many", "in": ["3", "7", "299"]}
+COUNT = {"kind": "statistic", "statistic": "count"}
+#: Queries that stored tables answer without a look at the rows.
+FROM_TABLES: list[dict[str, Any]] = [
+    {"kind": "table", "by": []},
+    {"kind": "table", "by": ["few"]},
+    {"kind": "table", "by": ["number", "few"], "totals": {"measured": [["few"]], "share": "0.5"}},
+    {"kind": "table", "by": [{"attribute": "many", "groups": {"a": ["1", "5"], "b": ["9"]}}]},
+    {"kind": "table", "by": ["few"], "where": {"any": [OTHER, {"not": OTHER}]}},
+    {"kind": "table", "by": ["many"], "where": {"all": [OTHER, {"attribute": "few", "in": ["z"]}]}},
+    {**COUNT, "where": OTHER},
+    {**COUNT, "where": {"all": [OTHER, {"not": {"attribute": "class", "in": ["no"]}}]}},
+    {
+        "kind": "top_k",
+        "k": 3,
+        "candidates": {"values_of": "many"},
+        "utilities": [{"name": "count"}],
+    },
+    *(
+        {
+            "kind": "selection",
+            "candidates": {"attributes": ["few", "many", "number"]},
+            "utilities": [{"name": name}],
+        }
+        for name in ("information_gain", "gini", "max")
+    ),
+    {"kind": "tree", "max_depth": 1},
+]
+#: Queries that read the rows, or the rows too.
+FROM_ROWS: list[dict[str, Any]] = [
+    {"kind": "table", "by": ["few", "many", "class"]},
+    {"kind": "table", "by": ["few"], "aggregates": [{"name": "sum", "attribute": "number"}]},
+    {"kind": "table", "by": [{"attribute": "number", "edges": [0, 2, 4]}]},
+    {"kind": "table", "by": ["few"], "where": {"attribute": "number", "from": 2}},
+    {**COUNT, "where": {"all": [OTHER, {"attribute": "number", "to": 2}]}},
+    {"kind": "tree", "max_depth": 3},
+    {"kind": "clustering", "clusters": 2, "encoding": "one_hot", "starts": 3},
+    {"kind": "distance", "target": "few", "attributes": ["few", "class", "number"]},
+]
+
+
+def datasets() -> Iterator[Dataset]:
+    yield Dataset("d", NeighbouringRelation.ADD_REMOVE, DOMAIN)
+    rows = replace(DOMAIN, rows=ROWS, max_rows=None)
+    yield Dataset("d", NeighbouringRelation.REPLACE, rows)
+
+
+def direct() -> TableRecords:
+    rng = np.random.default_rng(5)
+    numbers = rng.random(ROWS) * 4
+    codes = {
+        "many": rng.integers(0, 300, ROWS).astype(np.uint16),
+        "class": rng.integers(0, 2, ROWS).astype(np.uint8),
+        "few": rng.integers(0, 3, ROWS).astype(np.uint8),
+        "number": (numbers >= 1).astype(np.uint8),
+    }
+    return TableRecords(codes, {"number": numbers}, {"number": np.sort(numbers)})
+
+
+def stored() -> TableRecords:
+    records = direct()
+    return replace(records, tables=split(all_level_tables(records, DOMAIN, Inline()), DOMAIN))
+
+
+def without_rows() -> TableRecords:
+    """The tables of the same rows, and one row in place of all."""
+    records = stored()
+    columns = (records.codes, records.values, records.ordered)
+    codes, values, ordered = ({name: a[:1] for name, a in one.items()} for one in columns)
+    return replace(records, codes=codes, values=values, ordered=ordered)
+
+
+def answer(body: dict[str, Any], dataset: Dataset, records: TableRecords) -> Any:
+    query = QUERY.validate_json(json.dumps(body))
+    loss = PrivacyLoss(NANO, query.delta_atto())
+    query.price(dataset, loss)
+    randomness = SeededRandomness(7)
+    return query.compute(QueryContext(records, dataset, loss, randomness, Inline())).answer
+
+
+@pytest.mark.parametrize("body", FROM_TABLES, ids=json.dumps)
+def test_answers_from_tables_are_those_from_rows(body: dict[str, Any]) -> None:
+    for dataset in datasets():
+        expected = answer(body, dataset, direct())
+        assert answer(body, dataset, stored()) == expected
+        assert answer(body, dataset, without_rows()) == expected
+
+
+@pytest.mark.parametrize("body", FROM_ROWS, ids=json.dumps)
+def test_answers_that_need_rows_do_not_change_either(body: dict[str, Any]) -> None:
+    for dataset in datasets():
+        expected = answer(body, dataset, direct())
+        assert answer(body, dataset, stored()) == expected
+
+
+@pytest.mark.parametrize("body", [*FROM_TABLES[:9]], ids=json.dumps)
+def test_the_work_follows_from_the_description_and_not_from_the_rows(body: dict[str, Any]) -> None:
+    query, loss = QUERY.validate_json(json.dumps(body)), PrivacyLoss(NANO)
+    works = []
+    for rows in (1000, 10**8):
+        domain = replace(DOMAIN, max_rows=rows)
+        for level_cells in (domain.level_cells, 0):
+            dataset = Dataset(
+                "d",
+                NeighbouringRelation.ADD_REMOVE,
+                replace(domain, level_cells=level_cells),
+            )
+            works.append(query.work(dataset, loss))
+    few, few_direct, many, many_direct = works
+    assert few == many
+    assert few_direct != many_direct
+    assert max(amount.units for amount in few.values()) < 10**6
