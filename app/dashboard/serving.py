@@ -13,6 +13,7 @@ from app.dashboard.views import (  # noqa: F401 - each file adds its routes to t
     datasets,
     entrance,
     grants,
+    handbook,
     health,
     keys,
     ledger,

@@ -192,6 +192,11 @@ PAGES: dict[str, list[str]] = {
         "/ui/datasets/adult",
         "/ui/verification",
         "/ui/keys",
+        "/ui/help",
+        "/ui/help?q=privacy+loss",
+        "/ui/help/privacy",
+        "/ui/help/mechanisms",
+        "/ui/help/operating",
     ],
     "newcomer": ["/ui/budgets", "/ui/ask", "/ui/queries", "/ui/ledger", "/ui/datasets"],
     "olga": [

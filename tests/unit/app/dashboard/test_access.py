@@ -29,6 +29,8 @@ CONTRACT = {
     "POST /ui/keys": "session",
     "POST /ui/keys/{id}/revoke": "session",
     "GET /ui/notices": "session",
+    "GET /ui/help": "session",
+    "GET /ui/help/{page}": "session",
     "GET /ui/budgets": "analyst",
     "GET /ui/budgets/{dataset}": "analyst",
     "GET /ui/ask": "analyst",
