@@ -67,6 +67,70 @@ GLOSSARY = (
         ("Public description, as JSON",),
     ),
     Term(
+        "What does privacy hide?",
+        "Privacy hides one change of the records. An analyst can hardly tell whether a row is "
+        "there, or what one row says, but may learn what is true of many rows.",
+        "privacy#neighbouring-relations",
+        ("One change is",),
+    ),
+    Term(
+        "Why a largest number of rows?",
+        "Prices and noise follow from public facts alone, so the number of rows that may come must "
+        "be public. Take a round number that will never be reached. A file with more is refused.",
+        "privacy#public-facts",
+        ("At most so many rows", "At least so many rows", "Exactly so many rows"),
+    ),
+    Term(
+        "Whose data is one row?",
+        "If a person may have several rows, say how many: the promise then covers all of them. "
+        "With a column of persons the service itself keeps no more rows of each person than that.",
+        "privacy#persons",
+        ("Records per person", "Column of persons"),
+    ),
+    Term(
+        "Which values?",
+        "The values are all that a cell may say, whether a record says it or not. They are public, "
+        "so take them from the code book and not from the records. Open values stay private and "
+        "serve in few places.",
+        "datasets#attributes-of-a-table",
+        ("Values, one per line",),
+    ),
+    Term(
+        "What are bounds?",
+        "Bounds are the smallest and the largest value that a cell may have. They are public. A "
+        "wider range means more noise in sums and means; cells outside are refused or moved.",
+        "privacy#public-facts",
+        ("Lower bound", "Upper bound", "First day", "Last day"),
+    ),
+    Term(
+        "What are bins?",
+        "Bins are the groups into which tables and trees put numbers: a number of equal ones, or "
+        "all edges from the lower to the upper bound.",
+        "datasets#attributes-of-a-table",
+        ("Bins",),
+    ),
+    Term(
+        "What is a missing cell?",
+        "An empty cell is refused unless the description says how a missing cell is written. It is "
+        "then one more value of the attribute.",
+        "datasets#attributes-of-a-table",
+        ("Text of a missing cell",),
+    ),
+    Term(
+        "What is a degree?",
+        "The degree of a node is the number of its edges. Choose a round number that no node will "
+        "exceed, without looking at the graph. A larger one means more noise.",
+        "datasets",
+        ("Largest degree",),
+    ),
+    Term(
+        "What is a prefix?",
+        "The records say how many values of the public list apply, from the first on. Only this "
+        "number is private.",
+        "statistics#a-prefix-dataset",
+        ("Public values, one per line, smallest first",),
+    ),
+    Term(
         "What are candidates?",
         "Candidates are what a selection chooses from: nodes, attributes, values or models. They "
         "are public. The records decide only which of them is likely to be selected.",
@@ -134,7 +198,7 @@ GLOSSARY = (
         "What is an attribute?",
         "An attribute is a column of the table. Its values and bounds are public.",
         "datasets#attributes-of-a-table",
-        ("Attribute", "Attributes"),
+        ("Attribute", "Attributes", "Code book"),
     ),
     Term(
         "What are the learners?",

@@ -19,6 +19,7 @@ from app.dashboard.views import (  # noqa: F401 - each file adds its routes to t
     ledger,
     notices,
     queries,
+    registration,
     sources,
     users,
 )

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
+from app.contract.descriptions import Registration, relation
 from app.contract.errors import InvalidRequest, UnsupportedQuery
 from app.identity.callers import Caller
 from app.queries import QUERY, QUERY_KINDS
 from app.queries.parts.examples import TypicalQuestion
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require
+from mechanisms.model.domains import Dataset
 
 #: The preview divides an allowance by these numbers of equal answers, and shows how accurate each
 #: answer could be.
@@ -45,27 +47,51 @@ def preview(
     """
     require(caller, "owner")
     stored = owned(services, caller, dataset)
-    public = stored.public
-    if public is None:
+    if stored.public is None:
         raise InvalidRequest.at("dataset", type="nodes", msg="it has no nodes yet")
+    return _purchases(stored.public, stored.description["kind"], allowance)
 
-    def offer(typical: TypicalQuestion, answers: int) -> Offer:
-        each = allowance.epsilon_nano // answers
-        epsilon = PrivacyLoss(each).as_dict()["epsilon"]
-        if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
-            return Offer(answers, epsilon, "not within the range of a query")
-        try:
-            query = QUERY.validate_python(typical.query, strict=False)
-            accuracy = query.price(public, PrivacyLoss(each)).accuracy()
-        except UnsupportedQuery as refusal:
-            return Offer(answers, epsilon, f"not possible: {refusal}")
-        if typical.accuracy not in accuracy:
-            return Offer(answers, epsilon, "accuracy is not public")
-        return Offer(answers, epsilon, typical.text.format(accuracy[typical.accuracy]))
 
+def of_draft(
+    services: Services, caller: Caller, registration: Registration, allowance: PrivacyLoss
+) -> list[Purchase]:
+    """The same for a description that is not registered; empty for a graph without its nodes."""
+    del services
+    require(caller, "owner")
+    domain = registration.domain()
+    if domain is None:
+        return []
+    public = Dataset(
+        registration.name,
+        relation(registration),
+        domain,
+        registration.records_per_person,
+        registration.minimum_count or 0,
+    )
+    return _purchases(public, registration.kind, allowance)
+
+
+def _purchases(public: Dataset, kind: str, allowance: PrivacyLoss) -> list[Purchase]:
     return [
-        Purchase(one.question, tuple(offer(one, answers) for answers in ANSWERS))
-        for kind in QUERY_KINDS.values()
-        for one in kind.examples.typical
-        if one.dataset == stored.description["kind"]
+        Purchase(one.question, tuple(_offer(public, one, allowance, many) for many in ANSWERS))
+        for typical in QUERY_KINDS.values()
+        for one in typical.examples.typical
+        if one.dataset == kind
     ]
+
+
+def _offer(
+    public: Dataset, typical: TypicalQuestion, allowance: PrivacyLoss, answers: int
+) -> Offer:
+    each = allowance.epsilon_nano // answers
+    epsilon = PrivacyLoss(each).as_dict()["epsilon"]
+    if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
+        return Offer(answers, epsilon, "not within the range of a query")
+    try:
+        query = QUERY.validate_python(typical.query, strict=False)
+        accuracy = query.price(public, PrivacyLoss(each)).accuracy()
+    except UnsupportedQuery as refusal:
+        return Offer(answers, epsilon, f"not possible: {refusal}")
+    if typical.accuracy not in accuracy:
+        return Offer(answers, epsilon, "accuracy is not public")
+    return Offer(answers, epsilon, typical.text.format(accuracy[typical.accuracy]))

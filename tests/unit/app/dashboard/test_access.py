@@ -55,6 +55,7 @@ CONTRACT = {
     "POST /ui/datasets/{name}/source/pull": "owner",
     "GET /ui/register": "owner",
     "POST /ui/register": "owner",
+    "POST /ui/register/draft": "owner",
     "GET /ui/grants": "owner auditor",
     "GET /ui/grants/{dataset}": "owner auditor",
     "POST /ui/grants/{dataset}": "owner",

@@ -26,7 +26,9 @@ PLAIN = {
     "of at most", "Question", "Reason, for the analyst", "Roles", "These values", "to below",
     "Until this day (UTC)", "What it is for", "Works before this day (UTC)", "What to spend",
     "Only these datasets (none chosen: all)", "Groups as JSON", "Measures as JSON",
-    "Condition as JSON", "Search the handbook",
+    "Condition as JSON", "Search the handbook", "The dataset", "What it is about", "Nodes",
+    "What all analysts may learn together", "What privacy hides", "Number of nodes", "Public list",
+    "Suppress noisy counts below",
 }  # fmt: skip
 
 
@@ -142,7 +144,8 @@ def test_every_technical_word_of_a_form_is_explained_beside_it(
         limit = {"epsilon": "1", "delta": "0.001"}
         people("olga", "PUT", f"/v1/datasets/{name}/budgets/ana", json=limit)
     pages = [
-        ("olga", "/ui/register"), ("olga", "/ui/grants/web"), ("ana", "/ui/datasets/web/requests"),
+        *(("olga", f"/ui/register?kind={kind}") for kind in ("table", "graph", "prefix")),
+        ("olga", "/ui/grants/web"), ("ana", "/ui/datasets/web/requests"),
         ("ana", "/ui/keys"), ("ada", "/ui/users/ana"),
     ]  # fmt: skip
     read = [(path, sign_in(who).get(path).text) for who, path in pages]
