@@ -27,7 +27,8 @@ from app.dashboard.pages import pages, to
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
 from app.http.declarations import body_limit
-from app.usecases import datasets, purchases
+from app.usecases import datasets
+from app.usecases.accounts import purchases
 
 REGISTRATION: TypeAdapter[Any] = TypeAdapter(Registration)
 #: The most bytes of a form with a description: code books of many values are long.

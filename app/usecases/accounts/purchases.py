@@ -3,22 +3,25 @@
 Prices follow from public facts alone, as in quotes: no records are read, nothing is charged.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
-from app.contract.descriptions import Registration, relation
+from app.contract.descriptions import Registration, public_facts
 from app.contract.errors import InvalidRequest, UnsupportedQuery
 from app.identity.callers import Caller
 from app.queries import QUERY, QUERY_KINDS
 from app.queries.parts.examples import TypicalQuestion
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require
-from mechanisms.model.domains import Dataset
 
 #: The preview divides an allowance by these numbers of equal answers, and shows how accurate each
 #: answer could be.
 ANSWERS = (1, 10, 100)
+#: The price of a query on one dataset at a loss; it has the method ``accuracy``.
+Pricing = Callable[[Any, PrivacyLoss], Any]
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,11 @@ def preview(
     """
     require(caller, "owner")
     stored = owned(services, caller, dataset)
-    if stored.public is None:
+    public = stored.public
+    if public is None:
         raise InvalidRequest.at("dataset", type="nodes", msg="it has no nodes yet")
-    return _purchases(stored.public, stored.description["kind"], allowance)
+    kind = stored.description["kind"]
+    return _purchases(kind, allowance, lambda query, loss: query.price(public, loss))
 
 
 def of_draft(
@@ -58,38 +63,29 @@ def of_draft(
     """The same for a description that is not registered; empty for a graph without its nodes."""
     del services
     require(caller, "owner")
-    domain = registration.domain()
-    if domain is None:
+    public = public_facts(registration)
+    if public is None:
         return []
-    public = Dataset(
-        registration.name,
-        relation(registration),
-        domain,
-        registration.records_per_person,
-        registration.minimum_count or 0,
-    )
-    return _purchases(public, registration.kind, allowance)
+    return _purchases(registration.kind, allowance, lambda query, loss: query.price(public, loss))
 
 
-def _purchases(public: Dataset, kind: str, allowance: PrivacyLoss) -> list[Purchase]:
+def _purchases(kind: str, allowance: PrivacyLoss, price: Pricing) -> list[Purchase]:
     return [
-        Purchase(one.question, tuple(_offer(public, one, allowance, many) for many in ANSWERS))
+        Purchase(one.question, tuple(_offer(one, allowance, many, price) for many in ANSWERS))
         for typical in QUERY_KINDS.values()
         for one in typical.examples.typical
         if one.dataset == kind
     ]
 
 
-def _offer(
-    public: Dataset, typical: TypicalQuestion, allowance: PrivacyLoss, answers: int
-) -> Offer:
+def _offer(typical: TypicalQuestion, allowance: PrivacyLoss, answers: int, price: Pricing) -> Offer:
     each = allowance.epsilon_nano // answers
     epsilon = PrivacyLoss(each).as_dict()["epsilon"]
     if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
         return Offer(answers, epsilon, "not within the range of a query")
     try:
         query = QUERY.validate_python(typical.query, strict=False)
-        accuracy = query.price(public, PrivacyLoss(each)).accuracy()
+        accuracy = price(query, PrivacyLoss(each)).accuracy()
     except UnsupportedQuery as refusal:
         return Offer(answers, epsilon, f"not possible: {refusal}")
     if typical.accuracy not in accuracy:
