@@ -20,6 +20,8 @@ COPY storage ./storage
 COPY app ./app
 RUN /opt/venv/bin/python -m app.service.warm
 COPY client ./client
+# The handbook of the dashboard.
+COPY docs ./docs
 RUN /opt/venv/bin/python -m compileall -q /srv
 
 # Run: no compiler, no package cache, code that the service user cannot write.

@@ -15,6 +15,7 @@ from app.contract.amounts import Allowance
 from app.contract.attributes import AttributeIn, Number, Numeric
 from app.contract.models import Body, Name, NewName
 from mechanisms.model.domains import (
+    Dataset,
     Domain,
     GraphDomain,
     NeighbouringRelation,
@@ -255,3 +256,13 @@ def described(registration: Registration) -> Any:
 
 def relation(registration: Registration) -> NeighbouringRelation:
     return NeighbouringRelation(registration.neighbouring)
+
+
+def public_facts(registration: Registration) -> Dataset | None:
+    """The dataset as prices read it; None for a graph whose node list is still to come."""
+    domain = registration.domain()
+    if domain is None:
+        return None
+    least = registration.minimum_count or 0
+    persons = registration.records_per_person
+    return Dataset(registration.name, relation(registration), domain, persons, least)

@@ -38,6 +38,7 @@ LINKS = (
     _link("Health", "/ui/health", "admin"),
     _link("Keys", "/ui/keys"),
     _link("Notices", NOTICES),
+    _link("Help", "/ui/help"),
 )
 
 

@@ -13,11 +13,13 @@ from app.dashboard.views import (  # noqa: F401 - each file adds its routes to t
     datasets,
     entrance,
     grants,
+    handbook,
     health,
     keys,
     ledger,
     notices,
     queries,
+    registration,
     sources,
     users,
 )

@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse
 
 from app import __version__
 from app.contract.times import moment
+from app.dashboard.glossary import terms_of
 from app.dashboard.navigation import NOTICES, links_for, paths_for
 from app.queries import QUERY_KINDS
 from app.queries.parts import sentences
@@ -37,6 +38,7 @@ ENVIRONMENT = Environment(
     auto_reload=False,
 )
 ENVIRONMENT.globals["version"] = __version__
+ENVIRONMENT.globals["terms_of"] = terms_of
 
 #: Browsers send the address of a page as referrer to this site only. Without any referrer they
 #: would send forms with the origin "null", which ``check_origin`` refuses.

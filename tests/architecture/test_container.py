@@ -60,6 +60,9 @@ def test_every_package_is_in_the_image_and_in_its_context() -> None:
     for package in ("accounting", "mechanisms", "storage", "app", "client"):
         assert f"COPY {package} ./{package}" in DOCKERFILE
         assert f"!{package}/" in ignored
+    # The handbook shows the documents.
+    assert "COPY docs ./docs" in DOCKERFILE
+    assert "!docs/*.md" in ignored
 
 
 def test_without_a_profile_one_service_starts_and_needs_nothing() -> None:

@@ -192,6 +192,11 @@ PAGES: dict[str, list[str]] = {
         "/ui/datasets/adult",
         "/ui/verification",
         "/ui/keys",
+        "/ui/help",
+        "/ui/help?q=privacy+loss",
+        "/ui/help/privacy",
+        "/ui/help/mechanisms",
+        "/ui/help/operating",
     ],
     "newcomer": ["/ui/budgets", "/ui/ask", "/ui/queries", "/ui/ledger", "/ui/datasets"],
     "olga": [
@@ -383,8 +388,9 @@ def test_an_owner_uploads_a_table_and_grants(
     with answering(window):
         page.get_by_role("link", name="Register a dataset").click()
         text = json.dumps({**described, "name": name})
+        page.get_by_text("Write it as JSON instead").click()
         page.get_by_label("Public description, as JSON").fill(text)
-        page.get_by_role("button", name="Register it for ever").click()
+        page.get_by_role("button", name="Register it").click()
         page.get_by_text("none: no records yet").wait_for()
         page.get_by_label("A file of records").set_input_files(wrong)
         page.get_by_role("button", name="Upload").click()

@@ -1,20 +1,14 @@
 """The pages of datasets: their public facts, and for their owners registration and uploads."""
 
-import json
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal
 
-from fastapi import Query
-from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.contract.datasets import DatasetName
-from app.contract.descriptions import REGISTRATIONS, Registration
 from app.contract.errors import CrossSite
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.files import SentFile
-from app.dashboard.forms import SentForm, read_json
 from app.dashboard.pages import pages, signed_file, to, uploads
 from app.dashboard.templating import HEADERS
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
@@ -23,10 +17,8 @@ from app.http.dependencies import PageCursor
 from app.usecases import certificates, datasets, mock, records
 from storage.errors import NotFound
 
-REGISTRATION: TypeAdapter[Any] = TypeAdapter(Registration)
 #: The number of records in a made-up file for download: enough to write a program against.
 MOCK_ROWS = 100
-Kind = Annotated[Literal["graph", "table", "prefix"], Query()]
 
 
 @pages.get("/ui/datasets", dependencies=[allow("owner", "analyst", "auditor")])
@@ -34,25 +26,6 @@ def datasets_page(visit: CurrentVisit, cursor: PageCursor = None) -> Response:
     """The datasets that the caller may see, newest first."""
     page = visit.run(datasets.page, PAGE, cursor)
     return visit.render("datasets.html", datasets=page.items, next=page.next)
-
-
-@pages.get("/ui/register", dependencies=[allow("owner")])
-def registration(visit: CurrentVisit, kind: Kind = "table") -> Response:
-    """The form that registers a dataset; it contains an example of a public description."""
-    text = json.dumps(REGISTRATIONS[kind]["value"], indent=2, ensure_ascii=False)
-    return visit.render("register.html", kind=kind, text=text, alert=None)
-
-
-@pages.post("/ui/register", dependencies=[allow("owner")])
-def register_one(visit: CurrentVisit, form: SentForm) -> Response:
-    """Register the description in the form; it can never change afterwards."""
-    text = form.get("description")
-    try:
-        described = read_json(REGISTRATION, text)
-        visit.run(datasets.register, described)
-    except Exception as error:
-        return visit.render("register.html", kind="", text=text, alert=alert_of(error))
-    return to(f"/ui/datasets/{described.name}")
 
 
 @pages.get("/ui/datasets/{name}", dependencies=[allow("owner", "analyst", "auditor")])

@@ -3,10 +3,13 @@
 Prices follow from public facts alone, as in quotes: no records are read, nothing is charged.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
+from app.contract.descriptions import Registration, public_facts
 from app.contract.errors import InvalidRequest, UnsupportedQuery
 from app.identity.callers import Caller
 from app.queries import QUERY, QUERY_KINDS
@@ -17,6 +20,8 @@ from app.usecases.visibility import owned, require
 #: The preview divides an allowance by these numbers of equal answers, and shows how accurate each
 #: answer could be.
 ANSWERS = (1, 10, 100)
+#: The price of a query on one dataset at a loss; it has the method ``accuracy``.
+Pricing = Callable[[Any, PrivacyLoss], Any]
 
 
 @dataclass(frozen=True)
@@ -48,24 +53,41 @@ def preview(
     public = stored.public
     if public is None:
         raise InvalidRequest.at("dataset", type="nodes", msg="it has no nodes yet")
+    kind = stored.description["kind"]
+    return _purchases(kind, allowance, lambda query, loss: query.price(public, loss))
 
-    def offer(typical: TypicalQuestion, answers: int) -> Offer:
-        each = allowance.epsilon_nano // answers
-        epsilon = PrivacyLoss(each).as_dict()["epsilon"]
-        if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
-            return Offer(answers, epsilon, "not within the range of a query")
-        try:
-            query = QUERY.validate_python(typical.query, strict=False)
-            accuracy = query.price(public, PrivacyLoss(each)).accuracy()
-        except UnsupportedQuery as refusal:
-            return Offer(answers, epsilon, f"not possible: {refusal}")
-        if typical.accuracy not in accuracy:
-            return Offer(answers, epsilon, "accuracy is not public")
-        return Offer(answers, epsilon, typical.text.format(accuracy[typical.accuracy]))
 
+def of_draft(
+    services: Services, caller: Caller, registration: Registration, allowance: PrivacyLoss
+) -> list[Purchase]:
+    """The same for a description that is not registered; empty for a graph without its nodes."""
+    del services
+    require(caller, "owner")
+    public = public_facts(registration)
+    if public is None:
+        return []
+    return _purchases(registration.kind, allowance, lambda query, loss: query.price(public, loss))
+
+
+def _purchases(kind: str, allowance: PrivacyLoss, price: Pricing) -> list[Purchase]:
     return [
-        Purchase(one.question, tuple(offer(one, answers) for answers in ANSWERS))
-        for kind in QUERY_KINDS.values()
-        for one in kind.examples.typical
-        if one.dataset == stored.description["kind"]
+        Purchase(one.question, tuple(_offer(one, allowance, many, price) for many in ANSWERS))
+        for typical in QUERY_KINDS.values()
+        for one in typical.examples.typical
+        if one.dataset == kind
     ]
+
+
+def _offer(typical: TypicalQuestion, allowance: PrivacyLoss, answers: int, price: Pricing) -> Offer:
+    each = allowance.epsilon_nano // answers
+    epsilon = PrivacyLoss(each).as_dict()["epsilon"]
+    if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
+        return Offer(answers, epsilon, "not within the range of a query")
+    try:
+        query = QUERY.validate_python(typical.query, strict=False)
+        accuracy = price(query, PrivacyLoss(each)).accuracy()
+    except UnsupportedQuery as refusal:
+        return Offer(answers, epsilon, f"not possible: {refusal}")
+    if typical.accuracy not in accuracy:
+        return Offer(answers, epsilon, "accuracy is not public")
+    return Offer(answers, epsilon, typical.text.format(accuracy[typical.accuracy]))
