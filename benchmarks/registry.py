@@ -21,12 +21,8 @@ OWN = (
         "trees.learners",
         "trees.speed",
         "distances.speed",
-<<<<<<< HEAD
         "distances.gaussian",
-||||||| 0ac60ace
-=======
         "distances.dependency",
->>>>>>> 16d99a7f
         "distances.starts",
         "statistics.cells",
         "statistics.errors",
