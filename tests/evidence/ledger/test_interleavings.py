@@ -1,11 +1,11 @@
 """Every order of the real steps: no state violates I1 to I6, but with each seeded bug one does.
 
 Two replicas, and three in the slow run, two crashes (of a process, or of a connection during
-COMMIT), two keys and room for one charge. The account counts in ρ as well, where every statement
-moves all measures; the slow run repeats the search for an account of ε alone. Leases expire at any moment, also under a holder that
-runs. Every path is finite, because the leases of a query expire twice: there are about 19,000
-states, and with three replicas 100,000. The steps are those of SQLite, whose transactions are
-serial. ``test_races`` and ``test_kills`` test those of PostgreSQL.
+COMMIT), two keys and room for one charge. The account counts in ρ as well, because every statement
+moves all measures; the slow run repeats the search for accounts of ε alone. Leases expire at any
+moment, also under a holder that runs. Every path is finite, because the leases of a query expire
+twice: there are about 19,000 states, and with three replicas 100,000. The steps are those of
+SQLite, whose transactions are serial. ``test_races`` and ``test_kills`` test those of PostgreSQL.
 """
 
 from __future__ import annotations
