@@ -57,7 +57,7 @@ def many_accounts(database: Database, count: int) -> list[Pair]:
 
 def new_pairs(
     connection: Connection,
-    limits: Mapping[AccountRank, PrivacyLoss],
+    limits: Mapping[AccountRank, PrivacyLoss | Limit],
     analysts: int = 1,
     datasets: int = 1,
 ) -> list[Pair]:
@@ -69,7 +69,8 @@ def new_pairs(
         )
     )
     for rank, key in sorted({(rank, account_key(rank, pair)) for rank in limits for pair in pairs}):
-        limit = Limit.of(limits[rank])
+        promised = limits[rank]
+        limit = promised if isinstance(promised, Limit) else Limit.of(promised)
         account = open_account(connection, key, limit, actor_id=1)
         assert account is not None
         if rank != AccountRank.DATASET:  # the registration of a dataset states its cap

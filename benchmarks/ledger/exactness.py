@@ -3,6 +3,9 @@
 With one account the analyst's allowance binds, with two the dataset's cap binds two analysts, with
 three an analyst's overall limit binds on two datasets. Every request is a new query; what is
 granted is settled. Not one more or less may be granted than there is room for.
+
+Where accounts count in ρ, a quarter of the room fits by ε and all of it by ρ. Of two queries one
+adds Gaussian noise, unless the overall limit binds: it counts in ε alone.
 """
 
 import asyncio
@@ -11,15 +14,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, product
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Self
 
 from sqlalchemy import Connection, func, select
 
-from accounting.account import AccountRank
+from accounting.account import AccountRank, Limit
 from accounting.errors import BudgetExhausted, CapExhausted
-from accounting.privacy_loss import PrivacyLoss
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from benchmarks.bench import Bar, Setting, for_each
 from benchmarks.ledger import accounts
 from benchmarks.ledger.accounts import AMPLE, CHARGE, NEEDED, Pair, request
@@ -31,8 +35,39 @@ from storage.errors import Busy
 from storage.ledger.ledger import Ledger, Reservation
 from storage.ledger.limits import find_account
 
+#: Who asks for what, and its charge.
+Turn = tuple[Pair, PrivacyLoss]
 #: The account that runs out first, by how many there are for a query to fit.
 BINDING = {1: AccountRank.ANALYST_ON_DATASET, 2: AccountRank.DATASET, 3: AccountRank.ANALYST}
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What queries are charged in turn, the limit with room for so many, and ample limits."""
+
+    charges: Sequence[PrivacyLoss]
+    binding: Limit
+    ample: Limit
+
+    @classmethod
+    def of(cls, room: int, bound: int, in_rho: bool) -> Self:
+        if not in_rho:
+            return cls((CHARGE,), Limit.of(CHARGE * room), Limit.of(AMPLE))
+        # Both limits keep their promise of ε with δ_c = 10⁻⁶.
+        small, ample = (
+            Limit.of(PrivacyLoss(epsilon * NANO), ATTO // 10**6, gaussian=True)
+            for epsilon in (1, 10)
+        )
+        rho = small.rho_femto // room
+        finite = PrivacyLoss(4 * small.epsilon_nano // room, 0, rho)
+        if bound == 3:
+            return cls((finite,), Limit.of(PrivacyLoss(finite.epsilon_nano * room)), ample)
+        return cls((finite, PrivacyLoss(0, 0, rho, 1)), small, ample)
+
+    def times(self, charged: PrivacyLoss) -> int:
+        """How many charges an account sums up."""
+        measure = 2 if self.binding.has_rho else 0
+        return charged.amounts[measure] // self.charges[0].amounts[measure]
 
 
 @dataclass(frozen=True)
@@ -60,43 +95,50 @@ def contend(
     clients: int,
     requests: int,
     processes: int,
+    in_rho: bool = False,
 ) -> Books:
     """Have each of the processes and clients ask so often, for queries of ``bound`` accounts."""
     room = clients * requests * processes // 4
-    limits = NEEDED | ({AccountRank.ANALYST: AMPLE} if bound == 3 else {})
-    limits |= {BINDING[bound]: PrivacyLoss(CHARGE.epsilon_nano * room)}
+    prices = Prices.of(room, bound, in_rho)
+    limits = dict.fromkeys(NEEDED, prices.ample) | {BINDING[bound]: prices.binding}
     users, datasets = 1 + (bound == 2), 1 + (bound == 3)
     with accounts.opened(url, folder) as (database, _):
         pairs = database.write(lambda c: accounts.new_pairs(c, limits, users, datasets))
         jobs = [
-            pool.submit(_clients, url, str(folder), pairs, clients, requests)
+            pool.submit(_clients, url, str(folder), pairs, prices.charges, clients, requests)
             for _ in range(processes)
         ]
         outcomes = sum((job.result() for job in jobs), Counter[str]())
         with database.read() as connection:
             queries = _queries(connection, pairs)
             account = find_account(connection, accounts.account_key(BINDING[bound], pairs[0]))
-    charged = account.account.charged.epsilon_nano // CHARGE.epsilon_nano
-    return Books(room, outcomes, queries, charged)
+    return Books(room, outcomes, queries, prices.times(account.account.charged))
 
 
-def _clients(url: str, folder: str, pairs: list[Pair], clients: int, requests: int) -> Counter[str]:
+def _clients(
+    url: str,
+    folder: str,
+    pairs: list[Pair],
+    charges: Sequence[PrivacyLoss],
+    clients: int,
+    requests: int,
+) -> Counter[str]:
+    turns = cycle((pair, charge) for charge in charges for pair in pairs)
     with accounts.opened(url, Path(folder)) as (_, ledger):
-        return asyncio.run(_all(ledger, pairs, clients, requests))
+        return asyncio.run(_all(ledger, turns, clients, requests))
 
 
-async def _all(ledger: Ledger, pairs: Sequence[Pair], clients: int, requests: int) -> Counter[str]:
+async def _all(ledger: Ledger, turns: Iterator[Turn], clients: int, requests: int) -> Counter[str]:
     outcomes: Counter[str] = Counter()
-    turns = cycle(pairs)
     await asyncio.gather(*(_one(ledger, turns, requests, outcomes) for _ in range(clients)))
     return outcomes
 
 
 async def _one(
-    ledger: Ledger, turns: Iterator[Pair], requests: int, outcomes: Counter[str]
+    ledger: Ledger, turns: Iterator[Turn], requests: int, outcomes: Counter[str]
 ) -> None:
     for _ in range(requests):
-        query = request(next(turns))
+        query = request(*next(turns))
         while True:
             try:
                 reservation = await ledger.reserve(query)
@@ -134,21 +176,22 @@ def processes(count: int) -> ProcessPoolExecutor:
 def run(result: Result, setting: Setting, name: str) -> None:
     clients, requests, count = (8, 100, 2) if setting.quick else (64, 10_000, 3)
     with folder() as within, databases(name, within) as new_database, processes(count) as pool:
-        for bound in BINDING:
+        for bound, in_rho in product(BINDING, (False, True)):
             seconds, books = clocked(
-                lambda bound=bound: contend(  # type: ignore[misc]
-                    new_database(f"bound{bound}"), within, pool,
-                    bound=bound, clients=clients, requests=requests, processes=count,
+                lambda bound=bound, in_rho=in_rho: contend(  # type: ignore[misc]
+                    new_database(f"bound{bound}{in_rho}".lower()), within, pool, bound=bound,
+                    clients=clients, requests=requests, processes=count, in_rho=in_rho,
                 )
             )  # fmt: skip
+            what = f"{bound} accounts, {'ε or ρ' if in_rho else 'ε'}"
             result.table(
-                f"{bound} accounts, {seconds:.1f} s", ["room", "granted", "queries", "charged"],
+                f"{what}, {seconds:.1f} s", ["room", "granted", "queries", "charged"],
                 [[books.room, books.outcomes["granted"], books.queries, books.binding]],
             )  # fmt: skip
-            result.measure(f"{bound} accounts: off the room", books.off())
+            result.measure(f"{what}: off the room", books.off())
 
 
 BENCHES = for_each(
     "ledger_exactness", "Is exactly the room there is granted to many clients on {}?", run, "",
-    dict.fromkeys(KINDS, 900.0), bars=(Bar("*: off the room", most=0),),
+    dict.fromkeys(KINDS, 1800.0), bars=(Bar("*: off the room", most=0),),
 )  # fmt: skip

@@ -25,8 +25,10 @@ LAPSES = 2
 _QUERIES = "SELECT idem_key, state, attempt, lease_until > now_us(), answer, answer_status"
 _CONTENT = (
     f"{_QUERIES} FROM query ORDER BY idem_key",
-    "SELECT rank, charged_eps_n, lim_eps_n, frozen FROM budget_account ORDER BY id",
-    "SELECT account_id, kind, idem_key, d_eps_n FROM entry LEFT JOIN query ON id = query_id "
+    "SELECT rank, charged_eps_n, charged_rho_f, charged_unpriced, lim_eps_n, frozen "
+    "FROM budget_account ORDER BY id",
+    "SELECT account_id, kind, idem_key, d_eps_n + d_rho_f FROM entry "
+    "LEFT JOIN query ON id = query_id "
     "ORDER BY account_id, idem_key, kind",
     "SELECT idem_key, j.kind, json_extract(j.fact, '$.attempt'), answer_hash FROM journal j "
     "JOIN query ON id = subject ORDER BY idem_key, j.kind, 3",

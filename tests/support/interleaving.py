@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import extract_tb
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 
+from accounting.account import Limit
+from accounting.privacy_loss import NANO, PrivacyLoss
 from storage.database.database import Database
 from tests.support.contents import Contents
 from tests.support.memory import driver, memory_engine, put_back
@@ -36,6 +38,11 @@ from tests.support.stepping import (
 from tests.support.world import MINUTE, World, loss, request
 
 REPLICAS, CRASHES = 3, 2
+#: The limit of the account, and the charge of each key, of which one fits.
+ONE, ONE_EACH = Limit.of(loss(1)), {key: loss(1) for key in KEYS}
+#: The same where ρ counts as well: one charge fits by ε, and the other has no finite ε.
+ONE_IN_RHO = Limit(NANO, 0, 100, 1, gaussian=True)
+ONE_EACH_IN_RHO = {"a": PrivacyLoss(NANO, 0, 60), "b": PrivacyLoss(0, 0, 60, 1)}
 #: Leases are so long that only the search lets them expire.
 LEASE = 24 * 60 * MINUTE
 
@@ -84,12 +91,17 @@ class Coverage:
 class Explorer:
     """``explore`` visits every state; tests seed bugs into ``world`` first."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        limit: Limit = ONE,
+        charges: Mapping[str, PrivacyLoss] = MappingProxyType(ONE_EACH),
+    ) -> None:
         file = Database.open(f"sqlite:///{folder}/start.db", folder)
         start = World(file, folder)
-        dataset, analyst = start.ready(loss(1), loss(1))
+        dataset, analyst = start.ready(limit, limit)
         file.close()
-        requests = {key: request(dataset, analyst, loss(1), key=key) for key in KEYS}
+        requests = {key: request(dataset, analyst, charges[key], key=key) for key in KEYS}
         self._database = SteppedDatabase(memory_engine())
         with closing(sqlite3.connect(f"{folder}/start.db")) as saved:
             put_back(driver(self._database.engine), saved)
@@ -212,7 +224,7 @@ class Explorer:
             return
         for key, draws in zip(KEYS, state.seen.draws, strict=True):
             if draws:
-                paid = sum(eps for _, _, name, eps in entries if name == key)
+                paid = sum(amount for _, _, name, amount in entries if name == key)
                 assert paid > 0, "I3: records were opened without a lasting charge"
                 assert rows[key][1] != 2, "I3: records were opened, and the query is released"
         for key, body in state.seen.answers:

@@ -12,9 +12,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from benchmarks.ledger.exactness import Prices
 from tests.support.aftermath import check_aftermath
-from tests.support.victims import CHARGE, Job, Nursery, said
-from tests.support.world import World, loss
+from tests.support.victims import Job, Nursery, said
+from tests.support.world import World
 
 ROOM = 150
 #: Seconds before the earliest kill, by database: connecting to PostgreSQL takes longer.
@@ -24,15 +25,23 @@ WHILE_RUNNING = "SET state="
 
 
 class Scene:
-    """One dataset, one analyst with a budget of that many queries, and the victims' journal."""
+    """One dataset, one analyst with a budget of that many queries, and the victims' journal.
 
-    def __init__(self, world: World, url: str, folder: Path, room: int = ROOM) -> None:
+    ``in_rho``: the accounts count in ρ as well, and some of the queries have no finite ε.
+    """
+
+    def __init__(
+        self, world: World, url: str, folder: Path, room: int = ROOM, in_rho: bool = False
+    ) -> None:
         self.world, self.url, self.journal = world, url, folder / "journal"
-        self.dataset, self.analyst = world.ready(CHARGE * room, loss(100))
+        self.prices = Prices.of(room, 1, in_rho)
+        self.dataset, self.analyst = world.ready(self.prices.binding, self.prices.ample)
         self.kind = world.database.engine.dialect.name
 
     def job(self, *keys: str, **how: Any) -> Job:
-        return Job(self.url, str(self.journal), self.dataset.id, self.analyst.id, keys, **how)
+        charges = tuple(charge.amounts for charge in self.prices.charges)
+        ids = self.dataset.id, self.analyst.id
+        return Job(self.url, str(self.journal), *ids, keys, charges=charges, **how)
 
     def check(self) -> int:
         """Check the ledger against the journal; return the number of answers."""

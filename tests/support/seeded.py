@@ -237,8 +237,11 @@ def gaussian_without_permission(_world: World, monkeypatch: pytest.MonkeyPatch) 
 
 
 def sums_beyond_64_bits(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """ρ admits charges whose ε no longer fits an integer of SQLite."""
-    monkeypatch.setattr(account_rules, "LARGEST_SUM", 1 << 80)
+    """ρ admits charges up to the last sum of ε that fits an integer of SQLite."""
+    monkeypatch.setattr(account_rules, "LARGEST_SUM", (1 << 63) - 1)
+    # The statement reads the number when it is made.
+    again = Each(entries.CHARGE._columns, entries.CHARGE._state)
+    monkeypatch.setattr(charging, "CHARGE", again)
 
 
 def rho_recomputed_at_release(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:

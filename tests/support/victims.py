@@ -50,6 +50,8 @@ class Job:
     seconds: float = 0.0
     #: True to retry immediately if the database was busy.
     patient: bool = False
+    #: The amounts of the charges. A key has one of them.
+    charges: tuple[tuple[int, ...], ...] = (CHARGE.amounts,)
 
 
 class Nursery:
@@ -149,7 +151,8 @@ class _Victim:
 
     def _request(self, key: str) -> Reserve:
         job = self._job
-        return Reserve(uuid4(), job.analyst, job.dataset, key, BODY_HASH, CHARGE, b"{}")
+        charge = PrivacyLoss(*job.charges[sum(key.encode()) % len(job.charges)])
+        return Reserve(uuid4(), job.analyst, job.dataset, key, BODY_HASH, charge, b"{}")
 
     def _say(self, what: str, key: str, body: bytes = b"") -> None:
         os.write(self._journal, f"{json.dumps([what, key, body.hex()])}\n".encode())

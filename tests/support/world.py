@@ -204,17 +204,17 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
         assert most == sum(getattr(e, moved) or 0 for e in changes)
     if account.rank != AccountRank.ANALYST:  # I2, by queries
         q = tables.query.c
-        standing = select(*(func.coalesce(func.sum(one), 0) for one in (q.eps_n, q.rho_f))).where(
-            q.state != 2
-        )
+        amounts = (q[measure.column] for measure in MEASURES)
+        standing = select(*(func.coalesce(func.sum(one), 0) for one in amounts)).where(q.state != 2)
         if account.rank == AccountRank.KEY:
             standing = standing.where(q.limited_key == account.key_id)
         else:
             standing = standing.where(q.dataset_id == account.dataset_id)
         if account.rank == AccountRank.ANALYST_ON_DATASET:
             standing = standing.where(q.analyst_id == account.analyst_id)
-        epsilon, rho = connection.execute(standing).one()
+        epsilon, delta, rho, unpriced = connection.execute(standing).one()
         assert account.charged_eps_n == epsilon
+        assert (account.charged_delta_a, account.charged_unpriced) == (delta, unpriced)
         assert account.charged_rho_f >= rho or account.lim_eps_n > MOST_EPSILON_NANO
     head = EMPTY_HEAD  # I10
     for seq, e in enumerate(entries, start=1):

@@ -1,7 +1,8 @@
 """8 clients × 80 requests × 3 processes against room for a quarter: exactly the room.
 
-The slow run makes 250 requests a client. The bench ``ledger_exactness`` does the same with
-64 × 10,000 × 3.
+Where the analyst's allowance or the cap binds, accounts count in ρ as well. The slow run makes 250
+requests per client, and has each account in ε alone and with ρ. The bench ``ledger_exactness`` does
+the same with 64 × 10,000 × 3.
 """
 
 from __future__ import annotations
@@ -21,12 +22,19 @@ def pool() -> Iterator[Executor]:
         yield pool
 
 
-@pytest.mark.parametrize("requests", [80, pytest.param(250, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("bound", [1, 2, 3])
+SOME = [(1, True, 80), (2, True, 80), (3, False, 80)]
+MORE = [(bound, in_rho, 250) for bound in (1, 2, 3) for in_rho in (False, True)]
+
+
+@pytest.mark.parametrize(
+    ("bound", "in_rho", "requests"),
+    [*SOME, *(pytest.param(*more, marks=pytest.mark.slow) for more in MORE)],
+)
 def test_exactly_the_room(
-    url: str, tmp_path: Path, pool: Executor, bound: int, requests: int
+    url: str, tmp_path: Path, pool: Executor, bound: int, in_rho: bool, requests: int
 ) -> None:
-    result = contend(url, tmp_path, pool, bound=bound, clients=8, requests=requests, processes=3)
+    sizes = {"clients": 8, "requests": requests, "processes": 3}
+    result = contend(url, tmp_path, pool, bound=bound, in_rho=in_rho, **sizes)
     room = 8 * requests * 3 // 4
     assert result.room == room
     assert result.outcomes == {"granted": room, "refused": 3 * room}

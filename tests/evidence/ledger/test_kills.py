@@ -36,21 +36,30 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.fixture
-def scene(world: World, url: str, tmp_path: Path) -> Scene:
-    return Scene(world, url, tmp_path)
+def in_rho() -> bool:
+    """Whether the accounts count in ρ as well."""
+    return False
+
+
+@pytest.fixture
+def scene(world: World, url: str, tmp_path: Path, in_rho: bool) -> Scene:
+    return Scene(world, url, tmp_path, in_rho=in_rho)
 
 
 @pytest.mark.parametrize(
-    ("kind", "attempt"),
+    ("kind", "attempt", "in_rho"),
     [
-        ("sqlite", 1),
-        pytest.param("sqlite", 2, marks=pytest.mark.slow),
-        ("sqlite", 3),
-        pytest.param("postgresql", 1, marks=pytest.mark.postgres),
-        pytest.param("postgresql", 2, marks=[pytest.mark.postgres, pytest.mark.slow]),
-        pytest.param("postgresql", 3, marks=[pytest.mark.postgres, pytest.mark.slow]),
+        ("sqlite", 1, True),
+        pytest.param("sqlite", 1, False, marks=pytest.mark.slow),
+        pytest.param("sqlite", 2, False, marks=pytest.mark.slow),
+        ("sqlite", 3, False),
+        pytest.param("sqlite", 3, True, marks=pytest.mark.slow),
+        pytest.param("postgresql", 1, True, marks=pytest.mark.postgres),
+        pytest.param("postgresql", 1, False, marks=[pytest.mark.postgres, pytest.mark.slow]),
+        pytest.param("postgresql", 2, False, marks=[pytest.mark.postgres, pytest.mark.slow]),
+        pytest.param("postgresql", 3, True, marks=[pytest.mark.postgres, pytest.mark.slow]),
     ],
-    indirect=["kind"],
+    indirect=["kind", "in_rho"],
 )
 def test_a_kill_before_any_step(scene: Scene, nursery: Nursery, kind: str, attempt: int) -> None:
     kills = scenes.kill_before_every_step(scene, nursery, attempt)
@@ -58,7 +67,13 @@ def test_a_kill_before_any_step(scene: Scene, nursery: Nursery, kind: str, attem
 
 
 @pytest.mark.parametrize(
-    "rounds", [RANDOM_KILLS, pytest.param(MORE_KILLS, marks=pytest.mark.slow)], ids=["some", "more"]
+    ("rounds", "in_rho"),
+    [
+        pytest.param(RANDOM_KILLS, True, id="some"),
+        pytest.param(MORE_KILLS, False, marks=pytest.mark.slow, id="more"),
+        pytest.param(MORE_KILLS, True, marks=pytest.mark.slow, id="more, in rho"),
+    ],
+    indirect=["in_rho"],
 )
 def test_kills_at_random(scene: Scene, nursery: Nursery, kind: str, rounds: dict[str, int]) -> None:
     kills = scenes.kill_at_random(scene, nursery, Random(2024), rounds[kind])

@@ -27,7 +27,7 @@ from tests.support.seeded import Edited, Seed
 from tests.support.world import World, check_invariants, loss, request
 from tests.unit.storage.assurance import test_rollback
 from tests.unit.storage.journal import test_writer
-from tests.unit.storage.ledger import test_guard, test_key_accounts, test_rho, test_settle
+from tests.unit.storage.ledger import test_key_accounts, test_rho, test_settle
 
 Suite = Callable[[World, pytest.MonkeyPatch], None]
 
@@ -113,8 +113,8 @@ def allowed_alone(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     test_rho.test_a_release_without_a_finite_epsilon_needs_the_permission_of_account_and_cap(world)
 
 
-def sums_in_64_bits(_world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
-    test_guard.test_sums_of_epsilon_stay_below_64_bits_where_rho_admits()
+def sums_in_64_bits(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_rho.test_sums_of_epsilon_stay_within_64_bits_where_rho_admits(world)
 
 
 def filled(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,19 +161,19 @@ CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.no_fencing, one_holder, ("sqlite", "postgresql")),
     (seeded.no_guard, exactly_the_room, ("sqlite", "postgresql")),
     (seeded.guard_of_one_measure, both_measures, ("sqlite", "postgresql")),
-    (seeded.rho_of_one_arm, either_measure, ("sqlite",)),
-    (seeded.rho_refunded_twice, either_measure, ("sqlite",)),
-    (seeded.rho_recomputed_at_release, either_measure, ("sqlite",)),
-    (seeded.raise_without_delta, stated_limits, ("sqlite",)),
+    (seeded.rho_of_one_arm, either_measure, ("sqlite", "postgresql")),
+    (seeded.rho_refunded_twice, either_measure, ("sqlite", "postgresql")),
+    (seeded.rho_recomputed_at_release, either_measure, ("sqlite", "postgresql")),
+    (seeded.raise_without_delta, stated_limits, ("sqlite", "postgresql")),
     (seeded.fill_forgotten, filled, ("sqlite",)),
     (seeded.fill_refused_by_a_freeze, filled_while_frozen, ("sqlite",)),
     (seeded.heads_without_limits, lost_delta, ("sqlite",)),
     (seeded.epsilon_after_lost_heads, lost_heads, ("sqlite",)),
     (seeded.rho_counted_by_all, lost_rho, ("sqlite",)),
     (seeded.promise_unchecked, believed_limits, ("sqlite",)),
-    (seeded.unpriced_by_epsilon, no_finite_epsilon, ("sqlite",)),
-    (seeded.gaussian_without_permission, allowed_alone, ("sqlite",)),
-    (seeded.sums_beyond_64_bits, sums_in_64_bits, ("sqlite",)),
+    (seeded.unpriced_by_epsilon, no_finite_epsilon, ("sqlite", "postgresql")),
+    (seeded.gaussian_without_permission, allowed_alone, ("sqlite", "postgresql")),
+    (seeded.sums_beyond_64_bits, sums_in_64_bits, ("sqlite", "postgresql")),
     (seeded.key_not_charged, the_room_of_a_key, ("sqlite", "postgresql")),
     (seeded.key_not_named, the_books_of_a_key, ("sqlite",)),
     (seeded.released_and_running, the_books, ("sqlite", "postgresql")),

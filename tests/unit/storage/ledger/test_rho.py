@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from accounting.account import Limit
+from accounting.account import LARGEST_SUM, Limit
 from accounting.errors import AccountFrozen, BelowSpent, BudgetExhausted, CapExhausted
-from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from accounting.privacy_loss import ATTO, MAX_EPSILON_NANO, NANO, PrivacyLoss
 from accounting.rho import pure_femto
 from storage.assurance import verify_chains
 from storage.assurance.verification import verify
@@ -71,6 +71,19 @@ def test_delta_binds_both_ways(world: World) -> None:
     ask(world, dataset, analyst, 1, 5, 1)
     with pytest.raises(BudgetExhausted):
         ask(world, dataset, analyst, 1, 1, 1)
+
+
+def test_sums_of_epsilon_stay_within_64_bits_where_rho_admits(world: World) -> None:
+    """Danger: SQLite turns a sum that leaves 64 bits into a float."""
+    dataset, analyst = world.ready(BOTH, BOTH)
+    largest = (MAX_EPSILON_NANO, 0, 1)
+    times = LARGEST_SUM // MAX_EPSILON_NANO
+    for _ in range(times):
+        ask(world, dataset, analyst, *largest)
+    with pytest.raises(BudgetExhausted):
+        ask(world, dataset, analyst, *largest)
+    assert charged(world, dataset, analyst) == (times * MAX_EPSILON_NANO, 0, times, 0)
+    check(world)
 
 
 def test_the_cap_has_a_delta_of_its_own(world: World) -> None:
