@@ -102,6 +102,7 @@ class AsyncPrivyPurse:
     pull = _awaited(PrivyPurse.pull)
     withdraw = _awaited(PrivyPurse.withdraw)
     grant = _awaited(PrivyPurse.grant)
+    promise_cap = _awaited(PrivyPurse.promise_cap)
     budgets_of = _awaited(PrivyPurse.budgets_of)
 
     request_budget = _awaited(PrivyPurse.request_budget)
@@ -139,12 +140,6 @@ class AsyncPrivyPurse:
         at: TracebackType | None,
     ) -> None:
         await self.close()
-
-    def __getattr__(self, name: str) -> Any:
-        """Any other call of ``PrivyPurse``, awaited in the same way."""
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return partial(_awaited(getattr(PrivyPurse, name)), self)
 
     def __repr__(self) -> str:
         return f"Async{self.sync!r}"

@@ -12,9 +12,9 @@ from decimal import Decimal
 from itertools import pairwise
 from math import ceil, exp, inf, log, pi, prod, sqrt
 from statistics import NormalDist
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
-from privypurse.tables import Numbers, Sheet, Table
+from privypurse.tables import Numbers, Sheet, Sheets, Table
 
 _NORMAL = NormalDist()
 #: More than the rounding error of a width in doubles, in steps.
@@ -22,7 +22,7 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Average:
+class Average(Sheets):
     """The average of answers to one question, weighted by precision.
 
     ``cells`` and ``totals`` are as in a ``Table``; they have the columns of counts and sums, each
@@ -35,21 +35,6 @@ class Average:
     cells: Sheet
     totals: list[Sheet]
     confidence: float
-
-    def total(self, *by: str) -> Sheet:
-        """The totals by these attributes. Raises: KeyError if the answers have none."""
-        for sheet in self.totals:
-            if set(sheet.by) == set(by):
-                return sheet
-        raise KeyError(by)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of ``cells``."""
-        return self.cells.rows()
-
-    def to_pandas(self) -> Any:
-        """The cells as a ``pandas.DataFrame``; see ``Sheet.to_pandas``."""
-        return self.cells.to_pandas()
 
     def _repr_html_(self) -> str:
         return self.cells._repr_html_()

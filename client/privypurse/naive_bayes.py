@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import exp, log
-from typing import Any, Self, overload
+from typing import Any, Self
 
 from privypurse.answers import Answer, Interval
+from privypurse.classifier import Classifier
 from privypurse.frames import Framed
-from privypurse.levels import Columns, Row, rows_of, value_of
+from privypurse.levels import Columns, Row, value_of
 from privypurse.notebook import table
+from privypurse.record_columns import RecordColumns
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class ValueCounts:
 
 
 @dataclass(frozen=True)
-class NaiveBayes(Answer, Framed):
+class NaiveBayes(Answer, Framed, Classifier):
     """Noisy counts of the classes, and of each value of each attribute within each class.
 
     The true count lies in the interval of each with probability ``confidence``.
@@ -57,36 +59,33 @@ class NaiveBayes(Answer, Framed):
             columns=columns,
         )
 
-    @overload
-    def predict(self, rows: Row) -> str: ...
-    @overload
-    def predict(self, rows: Sequence[Row]) -> list[str]: ...
-    @overload
-    def predict(self, rows: Any) -> Any: ...
-    def predict(self, rows: Any) -> Any:
-        """The most probable class of one row, or of each row of a sequence or a data frame."""
-        if isinstance(rows, Mapping):
-            scores = self._scores(rows)
-            return self.classes[scores.index(max(scores))]
-        return [self.predict(row) for row in rows_of(rows)]
+    @property
+    def labels(self) -> list[str]:
+        """``classes``, ascending."""
+        return sorted(self.classes)
 
-    @overload
-    def predict_proba(self, rows: Row) -> dict[str, float]: ...
-    @overload
-    def predict_proba(self, rows: Sequence[Row]) -> list[dict[str, float]]: ...
-    @overload
-    def predict_proba(self, rows: Any) -> Any: ...
-    def predict_proba(self, rows: Any) -> Any:
-        """Class probabilities, as if the values of a row were independent within each class.
+    def _label(self, row: Row) -> str:
+        scores = self._scores(row)
+        return self.classes[scores.index(max(scores))]
+
+    def _chances(self, row: Row) -> dict[str, float]:
+        """As if the values of a row were independent within each class.
 
         Negative and suppressed counts are taken as 0, and every count is raised by 1.
         """
-        if isinstance(rows, Mapping):
-            scores = self._scores(rows)
-            weights = [exp(score - max(scores)) for score in scores]
-            whole = sum(weights)
-            return {n: weight / whole for n, weight in zip(self.classes, weights, strict=True)}
-        return [self.predict_proba(row) for row in rows_of(rows)]
+        scores = self._scores(row)
+        weights = [exp(score - max(scores)) for score in scores]
+        whole = sum(weights)
+        return {n: weight / whole for n, weight in zip(self.classes, weights, strict=True)}
+
+    def _label_column(self, records: RecordColumns) -> Any:
+        return records.numpy.array(self.classes)[self._score_columns(records).argmax(axis=1)]
+
+    def _chance_columns(self, records: RecordColumns) -> Any:
+        scores = self._score_columns(records)
+        weights = records.numpy.exp(scores - scores.max(axis=1, keepdims=True))
+        places = [self.classes.index(label) for label in self.labels]
+        return (weights / weights.sum(axis=1, keepdims=True))[:, places]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each class, and one for each value of each attribute within each class."""
@@ -132,6 +131,15 @@ class NaiveBayes(Answer, Framed):
             place = self.columns[name].position(value_of(row, name), one.values)
             logs = self._log_shares[name]
             scores = [score + of[place] for score, of in zip(scores, logs, strict=True)]
+        return scores
+
+    def _score_columns(self, records: RecordColumns) -> Any:
+        """The scores of all rows, (rows, classes)."""
+        scores = records.numpy.tile(self._log_prior, (len(records), 1))
+        for name, one in self.attributes.items():
+            place = partial(self.columns[name].position, levels=one.values)
+            places = records.mapped(name, records.every(), place)
+            scores += records.numpy.array(self._log_shares[name]).T[places]
         return scores
 
     @cached_property

@@ -114,8 +114,37 @@ class Sheet:
         return table(head, lines) + (paragraph(f"{rest} more rows") if rest else "")
 
 
+class Sheets:
+    """What has ``cells`` and ``totals``: both are read as sheets and as data frames."""
+
+    cells: Sheet
+    totals: list[Sheet]
+
+    def total(self, *by: str) -> Sheet:
+        """The totals by these attributes; without any, the grand total.
+
+        Raises: KeyError if there are no such totals.
+        """
+        for sheet in self.totals:
+            if set(sheet.by) == set(by):
+                return sheet
+        raise KeyError(by)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of ``cells``."""
+        return self.cells.rows()
+
+    def to_pandas(self) -> Any:
+        """The cells as a ``pandas.DataFrame``; see ``Sheet.to_pandas``."""
+        return self.cells.to_pandas()
+
+    def to_arrow(self) -> Any:
+        """The cells as a ``pyarrow.Table``; see ``Sheet.to_arrow``."""
+        return self.cells.to_arrow()
+
+
 @dataclass(frozen=True)
-class Table(Answer):
+class Table(Sheets, Answer):
     """A table: ``cells`` has all its cells, ``totals`` has one sheet per margin.
 
     Each interval holds with a probability of at least ``confidence``.
@@ -150,28 +179,6 @@ class Table(Answer):
             totals=totals,
             confidence=answer["confidence"],
         )
-
-    def total(self, *by: str) -> Sheet:
-        """The totals by these attributes; without any, the grand total.
-
-        Raises: KeyError if the answer has no such totals.
-        """
-        for sheet in self.totals:
-            if set(sheet.by) == set(by):
-                return sheet
-        raise KeyError(by)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of ``cells``."""
-        return self.cells.rows()
-
-    def to_pandas(self) -> Any:
-        """The cells as a ``pandas.DataFrame``; see ``Sheet.to_pandas``."""
-        return self.cells.to_pandas()
-
-    def to_arrow(self) -> Any:
-        """The cells as a ``pyarrow.Table``; see ``Sheet.to_arrow``."""
-        return self.cells.to_arrow()
 
     def _repr_html_(self) -> str:
         note = paragraph(f"Each interval holds with a probability of {self.confidence:.0%}.")

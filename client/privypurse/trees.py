@@ -5,13 +5,16 @@ A released tree is public: predictions are free for any number of your own rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
-from typing import Any, Self, overload
+from typing import Any, Self
 
 from privypurse.answers import SUPPRESSED, Answer
-from privypurse.levels import Columns, Row, rows_of, value_of
+from privypurse.classifier import Classifier
+from privypurse.levels import Columns, Row, value_of
+from privypurse.record_columns import RecordColumns
 
 Node = Mapping[str, Any]
 #: A released count: an object with its value and interval. A service before 0.2 sends a plain
@@ -20,7 +23,7 @@ Count = Mapping[str, float] | int
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(Classifier):
     """One tree; ``root`` is its top node as JSON, ``columns`` the attributes that may split it."""
 
     root: Node
@@ -30,35 +33,51 @@ class Tree:
         """The leaf of one row. Raises: ValueError if a value is absent or unknown."""
         node = self.root
         while "label" not in node:
-            node = self._below(node, value_of(row, node["attribute"]))
+            children, place = self._choice(node)
+            node = children[place(value_of(row, node["attribute"]))]
         return node
 
-    @overload
-    def predict(self, rows: Row) -> str: ...
-    @overload
-    def predict(self, rows: Sequence[Row]) -> list[str]: ...
-    @overload
-    def predict(self, rows: Any) -> Any: ...
-    def predict(self, rows: Any) -> Any:
-        """The class of one row, or of each row of a sequence or a data frame."""
-        if isinstance(rows, Mapping):
-            return self.leaf(rows)["label"]
-        return [self.leaf(row)["label"] for row in rows_of(rows)]
+    @cached_property
+    def labels(self) -> list[str]:
+        """All classes that leaves count or predict, ascending."""
+        leaves = list(_all_leaves(self.root))
+        counted = (label for leaf in leaves for label in leaf.get("counts", ()))
+        return sorted({*counted, *(leaf["label"] for leaf in leaves)})
 
-    @overload
-    def predict_proba(self, rows: Row) -> dict[str, float]: ...
-    @overload
-    def predict_proba(self, rows: Sequence[Row]) -> list[dict[str, float]]: ...
-    @overload
-    def predict_proba(self, rows: Any) -> Any: ...
-    def predict_proba(self, rows: Any) -> Any:
-        """Class probabilities by the noisy counts of the leaf, negative counts taken as 0.
+    def _label(self, row: Row) -> str:
+        return str(self.leaf(row)["label"])
 
-        Uniform if no count is positive. Raises: ValueError for trees without counts.
+    def _chances(self, row: Row) -> dict[str, float]:
+        """By the noisy counts of the leaf, negative ones taken as 0; uniform if none is positive.
+
+        Raises: ValueError for trees without counts.
         """
-        if isinstance(rows, Mapping):
-            return probabilities(self.leaf(rows))
-        return [probabilities(self.leaf(row)) for row in rows_of(rows)]
+        return probabilities(self.leaf(row))
+
+    def _label_column(self, records: RecordColumns) -> Any:
+        numbers = records.numpy.zeros(len(records), records.numpy.int64)
+        for leaf, rows in self._rows_by_leaf(records):
+            numbers[rows] = self.labels.index(leaf["label"])
+        return self.classes_[numbers]
+
+    def _chance_columns(self, records: RecordColumns) -> Any:
+        chances = records.numpy.zeros((len(records), len(self.labels)))
+        for leaf, rows in self._rows_by_leaf(records):
+            of_leaf = probabilities(leaf)
+            chances[rows] = [of_leaf.get(label, 0.0) for label in self.labels]
+        return chances
+
+    def _rows_by_leaf(self, records: RecordColumns) -> Iterator[tuple[Node, Any]]:
+        """Each leaf that rows reach, with the numbers of these rows."""
+        pending = [(self.root, records.every())]
+        while pending:
+            node, rows = pending.pop()
+            if "label" in node:
+                yield node, rows
+            elif len(rows):
+                children, place = self._choice(node)
+                chosen = records.mapped(node["attribute"], rows, place)
+                pending += [(child, rows[chosen == i]) for i, child in enumerate(children)]
 
     @property
     def depth(self) -> int:
@@ -67,7 +86,7 @@ class Tree:
 
     @property
     def leaves(self) -> int:
-        return _leaves(self.root)
+        return sum(1 for _ in _all_leaves(self.root))
 
     def __str__(self) -> str:
         """The tree as indented text, one line per branch."""
@@ -78,22 +97,26 @@ class Tree:
     def _repr_html_(self) -> str:
         return _html(self.root, "")
 
-    def _below(self, node: Node, value: object) -> Node:
+    def _choice(self, node: Node) -> tuple[list[Node], Callable[[Any], int]]:
+        """The children of a node, and which of them a value of its attribute leads to."""
         column = self.columns[node["attribute"]]
-        below: Node
         if "branches" in node:
             levels = list(node["branches"])
-            below = node["branches"][levels[column.position(value, levels)]]
-        elif "value" in node:
-            below = node["equal" if column.text(value) == node["value"] else "other"]
-        else:
-            below = node["above" if column.number(value) >= node["threshold"] else "below"]
-        return below
+            return list(node["branches"].values()), lambda value: column.position(value, levels)
+        if "value" in node:
+            both = [node["other"], node["equal"]]
+            return both, lambda value: int(column.text(value) == node["value"])
+        both = [node["below"], node["above"]]
+        return both, lambda value: int(column.number(value) >= node["threshold"])
 
 
 @dataclass(frozen=True)
-class Trees(Answer):
-    """The trees of an answer: one from ``id3``, several from a forest or an evolutionary search."""
+class Trees(Answer, Classifier):
+    """The trees of an answer: one from ``id3``, several from a forest or an evolutionary search.
+
+    Together they predict the class with the largest mean probability. Trees without counts are
+    alternatives to each other, so several of them predict nothing: ValueError.
+    """
 
     trees: list[Tree]
 
@@ -107,36 +130,28 @@ class Trees(Answer):
         """The first tree."""
         return self.trees[0]
 
-    @overload
-    def predict(self, rows: Row) -> str: ...
-    @overload
-    def predict(self, rows: Sequence[Row]) -> list[str]: ...
-    @overload
-    def predict(self, rows: Any) -> Any: ...
-    def predict(self, rows: Any) -> Any:
-        """The class with the largest mean probability over all trees, of one row or of each row.
+    @cached_property
+    def labels(self) -> list[str]:
+        return sorted({label for tree in self.trees for label in tree.labels})
 
-        Raises: ValueError for several trees without counts, which are alternatives to each other.
-        """
+    def _label(self, row: Row) -> str:
         if len(self.trees) == 1:
-            return self.tree.predict(rows)
-        if isinstance(rows, Mapping):
-            means = self.predict_proba(rows)
-            return max(means, key=means.__getitem__)
-        return [self.predict(row) for row in rows_of(rows)]
+            return self.tree._label(row)
+        means = self._chances(row)
+        # Of equal means the first class in ascending order wins, as in ``_label_column``.
+        return max(sorted(means), key=means.__getitem__)
 
-    @overload
-    def predict_proba(self, rows: Row) -> dict[str, float]: ...
-    @overload
-    def predict_proba(self, rows: Sequence[Row]) -> list[dict[str, float]]: ...
-    @overload
-    def predict_proba(self, rows: Any) -> Any: ...
-    def predict_proba(self, rows: Any) -> Any:
-        """The mean of the class probabilities of all trees. Raises: ValueError without counts."""
-        if not isinstance(rows, Mapping):
-            return [self.predict_proba(row) for row in rows_of(rows)]
-        votes = [tree.predict_proba(rows) for tree in self.trees]
+    def _chances(self, row: Row) -> dict[str, float]:
+        votes = [tree._chances(row) for tree in self.trees]
         return {label: sum(one[label] for one in votes) / len(votes) for label in votes[0]}
+
+    def _label_column(self, records: RecordColumns) -> Any:
+        if len(self.trees) == 1:
+            return self.tree._label_column(records)
+        return self.classes_[self._chance_columns(records).argmax(axis=1)]
+
+    def _chance_columns(self, records: RecordColumns) -> Any:
+        return sum(tree._chance_columns(records) for tree in self.trees) / len(self.trees)
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.trees))
@@ -170,8 +185,11 @@ def _depth(node: Node) -> int:
     return max((1 + _depth(child) for _, child in _branches(node)), default=0)
 
 
-def _leaves(node: Node) -> int:
-    return sum(_leaves(child) for _, child in _branches(node)) or 1
+def _all_leaves(node: Node) -> Iterator[Node]:
+    if "label" in node:
+        yield node
+    for _, child in _branches(node):
+        yield from _all_leaves(child)
 
 
 def _label(leaf: Node) -> str:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import builtins
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
 from sklearn.cluster import DBSCAN
+from sklearn.inspection import permutation_importance
+from sklearn.metrics import get_scorer
+from sklearn.utils.validation import check_is_fitted
 
 from app.contract.attributes import Numeric
 from app.queries import FORMATS
@@ -31,6 +37,7 @@ from privypurse import (
     Trees,
     Value,
 )
+from privypurse.classifier import Classifier
 from privypurse.clusters import nearest
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin
@@ -204,13 +211,73 @@ def test_suppressed_counts_of_naive_bayes_are_taken_as_none() -> None:
     assert "suppressed" in model._repr_html_()
 
 
-def test_frames_are_rows_too() -> None:
-    class Frame:
-        def to_dict(self, orient: str) -> list[dict[str, str]]:
-            assert orient == "records"
-            return [{"sex": "f"}]
+def models() -> dict[str, Classifier]:
+    sure = {"label": "no", "counts": {"yes": {"value": 0}, "no": {"value": 4}}}
+    return {
+        "splits": Tree(ALL_SPLITS, PEOPLE),
+        "grown": Tree(GROWN, PEOPLE),
+        "forest": Trees.read(answered({"trees": [GROWN, sure]}), PEOPLE),
+        "one": Trees.read(answered({"trees": [ALL_SPLITS]}), PEOPLE),
+        "bayes": NaiveBayes.read(answered(bayes()), PEOPLE),
+    }
 
-    assert Tree(GROWN, PEOPLE).predict(Frame()) == ["yes"]
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("name", models())
+def test_whole_columns_give_what_single_rows_give(library: str, name: str) -> None:
+    model, rows = models()[name], rows_of_people()
+    if name == "grown":
+        rows = [{**row, "age": "[0,50)" if row["age"] < 50 else "[50,100]"} for row in rows]
+    if name == "forest":
+        rows = [{"sex": row["sex"], "age": ["[0,50)", "[50,100]"][i % 2]}
+                for i, row in enumerate(rows)]  # fmt: skip
+    frame = import_module(library).DataFrame(rows)
+    assert model.predict(frame).tolist() == model.predict(rows)
+    if name in ("splits", "one"):
+        with pytest.raises(ValueError, match="without counts"):
+            model.predict_proba(frame)
+        return
+    chances = [[one[label] for label in model.labels] for one in model.predict_proba(rows)]
+    assert model.predict_proba(frame) == pytest.approx(np.array(chances))
+    with pytest.raises(ValueError, match="no value of sex"):
+        model.predict(import_module(library).DataFrame({"town": ["a"]}))
+
+
+def test_whole_columns_read_dates_missing_values_and_numbers_as_single_rows_do() -> None:
+    day = Column.of({"name": "day", "kind": "date", "bins": "year", "missing": "?"})
+    text = Column.of({"name": "code", "kind": "categorical", "values": ["1", "1.0"]})
+    leaves = {"2023": {"label": "a"}, "2024": {"label": "b"}, "?": {"label": "c"}}
+    dated = Tree({"attribute": "day", "branches": leaves}, {"day": day})
+    days = pd.to_datetime(pd.Series(["2023-12-31", "2024-01-01", None]))
+    assert dated.predict(pd.DataFrame({"day": days})).tolist() == ["a", "b", "c"]
+    node = {"attribute": "code", "value": "1", "equal": {"label": "a"}, "other": {"label": "b"}}
+    frame = pd.DataFrame({"code": pd.Series([1, 1.0, 1], dtype=object)})
+    assert Tree(node, {"code": text}).predict(frame).tolist() == ["a", "b", "a"]
+    nullable = pd.DataFrame({"height": pd.Series([None, 1], dtype="Int64")})
+    node = {"attribute": "height", "threshold": 1.5, "below": {"label": "low"},
+            "above": {"label": "high"}}  # fmt: skip
+    assert Tree(node, PEOPLE).predict(nullable).tolist() == ["low", "low"]
+
+
+@pytest.mark.parametrize("name", ["grown", "forest", "bayes"])
+def test_scikit_learn_takes_a_released_model_for_a_fitted_classifier(name: str) -> None:
+    model = models()[name]
+    ages = ["[0,25)", "[75,100]"] if name == "bayes" else ["[0,50)", "[50,100]"]
+    frame = pd.DataFrame({"sex": list("fmfm"), "age": [ages[i // 2] for i in range(4)]})
+    actual = model.predict(frame)
+    check_is_fitted(model)
+    assert is_classifier(model)
+    assert clone(model) is model
+    assert model.fit(frame, actual[::-1]) is model
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert get_scorer("accuracy")(model, frame, actual) == model.score(frame, actual) == 1.0
+    assert get_scorer("neg_log_loss")(model, frame, ["no", "yes"] * 2) < 0
+    moved = permutation_importance(model, frame, actual, n_repeats=3, random_state=0)
+    assert moved.importances_mean.shape == (2,)
+    assert model.get_params() == {}
+    assert model.set_params() is model
+    with pytest.raises(ValueError, match="no parameters"):
+        model.set_params(depth=3)
 
 
 def test_a_tree_draws_itself_as_the_service_does() -> None:
