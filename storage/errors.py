@@ -87,6 +87,10 @@ class UploadRunning(StorageError):
     retry_after = 5
 
 
+class DescriptionReplaced(UploadRunning):
+    """The description of the dataset was replaced while the records were sent. Send them again."""
+
+
 class InvalidRecords(StorageError):
     """Records outside the public description. Only the owner may see the errors.
 

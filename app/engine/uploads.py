@@ -120,7 +120,10 @@ class Uploads:
         ticket = Ticket(dataset.name, actor.name, path.name, media_type, gzipped)
         with closing:
             upload_id = await run_in_threadpool(
-                self._datasets.begin_upload, dataset.name, actor=actor
+                self._datasets.begin_upload,
+                dataset.name,
+                actor=actor,
+                created_us=dataset.created_us,
             )
             try:
                 ticket = await run_in_threadpool(self._offer, upload_id, ticket, path)

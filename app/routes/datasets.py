@@ -15,7 +15,7 @@ from app.http.declarations import body_limit
 from app.http.dependencies import DEFAULT_LIMIT, PageCursor, PageLimit, ServicesDep
 from app.http.route import router
 from app.usecases import datasets
-from storage.errors import AlreadyExists, InvalidCursor, NotFound
+from storage.errors import AlreadyExists, InvalidCursor, NotFound, UploadRunning
 
 api = router(prefix="/v1", tags=["datasets"])
 
@@ -32,7 +32,7 @@ def register(
     caller: CurrentCaller,
     services: ServicesDep,
 ) -> Response:
-    """Register a dataset. Its public description and its cap can never be changed."""
+    """Register a dataset. Its public description and its cap are fixed with the first grant."""
     view = datasets.register(services, caller, registration)
     location = {"Location": f"/v1/datasets/{view.name}"}
     return JSONResponse(_members(view), status_code=201, headers=location)
@@ -54,6 +54,21 @@ def list_datasets(
 def show_dataset(name: str, caller: CurrentCaller, services: ServicesDep) -> dict[str, Any]:
     """Show the public description of a dataset, the version that queries read, and the status."""
     return _members(datasets.describe(services, caller, name).view)
+
+
+@api.put(
+    "/datasets/{name}",
+    dependencies=[allow("owner"), body_limit(16 * MEGABYTE)],
+    responses=problems(NotFound, AlreadyExists, UploadRunning),
+)
+def replace_description(
+    name: str,
+    registration: Annotated[Registration, BodyParam(openapi_examples=REGISTRATIONS)],
+    caller: CurrentCaller,
+    services: ServicesDep,
+) -> dict[str, Any]:
+    """Replace the description and the cap, while nothing was ever granted or is published."""
+    return _members(datasets.replace_description(services, caller, name, registration))
 
 
 def _members(view: datasets.DatasetView) -> dict[str, Any]:

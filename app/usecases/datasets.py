@@ -6,12 +6,13 @@ from typing import Any
 from app.contract.budgets import AnalystAccount
 from app.contract.datasets import DatasetName, DatasetOut, DatasetVersion, Facts, graph_domain
 from app.contract.descriptions import Registration, described, relation
+from app.contract.errors import InvalidRequest
 from app.contract.models import Listing
 from app.contract.times import moment
 from app.identity.callers import Caller
 from app.usecases.accounts import budgets
 from app.usecases.services import Services
-from app.usecases.visibility import require, visible
+from app.usecases.visibility import owned, require, visible
 from storage.catalogue.datasets import StoredDataset
 from storage.catalogue.versions import Version
 from storage.errors import NotFound
@@ -44,6 +45,33 @@ def register(services: Services, caller: Caller, registration: Registration) -> 
         records_per_person=registration.records_per_person,
         cap=registration.cap,
         labels=registration.labels(),
+    )
+    return _view(services, caller, stored)
+
+
+def replace_description(
+    services: Services, caller: Caller, name: str, registration: Registration
+) -> DatasetView:
+    """Replace the description and the cap of the caller's dataset; no analyst may know them yet.
+
+    Raises: NotFound; InvalidRequest for another name or a list of nodes; AlreadyExists once an
+    allowance was granted, while records are published, and where nodes have names; UploadRunning.
+    """
+    require(caller, "owner")
+    owned(services, caller, name)
+    if registration.name != name:
+        raise InvalidRequest.at("body", "name", type="name", msg="it is not the dataset's name")
+    if registration.labels() is not None:
+        msg = "a replacement has no list of nodes: upload it afterwards"
+        raise InvalidRequest.at("body", "nodes", type="nodes", msg=msg)
+    stored = services.datasets.replace(
+        name,
+        actor=caller.user,
+        description=described(registration),
+        domain=registration.domain(),
+        neighbouring=relation(registration),
+        records_per_person=registration.records_per_person,
+        cap=registration.cap,
     )
     return _view(services, caller, stored)
 

@@ -49,6 +49,7 @@ async def take_nodes(services: Services, caller: Caller, name: str, delivery: De
             labels,
             max_degree=stored.description.get("max_degree"),
             actor=caller.user,
+            created_us=stored.created_us,
         )
     return NodesOut(dataset=name, nodes=len(labels))
 

@@ -93,6 +93,7 @@ class AsyncPrivyPurse:
     table = _awaited(PrivyPurse.table)
 
     register = _awaited(PrivyPurse.register)
+    replace_description = _awaited(PrivyPurse.replace_description)
     upload_nodes = _awaited(PrivyPurse.upload_nodes)
     upload = _awaited(PrivyPurse.upload)
     sources = _awaited(PrivyPurse.sources)

@@ -22,10 +22,19 @@ class Ownership:
     _show_progress: bool | None
 
     def register(self, description: Mapping[str, Any]) -> Dataset:
-        """Register a public description; neither it nor its cap can change later."""
+        """Register a public description; it and its cap are fixed with the first grant."""
         path = "/v1/datasets"
         body = self._connection.json("POST", path, json=description, repeatable=False)
         return Dataset.of(body)
+
+    def replace_description(self, description: Mapping[str, Any]) -> Dataset:
+        """Replace the description of the dataset that it names, before the first grant.
+
+        Raises: AlreadyExists once an allowance was granted, while records are published, or if the
+        nodes have names.
+        """
+        path = f"/v1/datasets/{part(str(description['name']))}"
+        return Dataset.of(self._connection.json("PUT", path, json=description))
 
     def upload_nodes(self, name: str, file: Path | str) -> int:
         """Send the names of a graph's nodes, one per line. Returns their number."""

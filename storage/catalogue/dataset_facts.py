@@ -32,12 +32,17 @@ class Facts(NamedTuple):
 
 
 def load_facts(
-    database: Database, files: Files, dataset_id: int, domain_length: int, rows: int | None
+    database: Database,
+    files: Files,
+    dataset_id: int,
+    domain_length: int,
+    rows: int | None,
+    created_us: int,  # noqa: ARG001 - a part of the key
 ) -> Facts:
     """The facts of a dataset.
 
-    ``domain_length`` and ``rows`` are in its row and change at most once. As arguments they are
-    part of the key under which callers cache the facts.
+    ``domain_length`` and ``rows`` are in its row and change at most once for one description, whose
+    moment is ``created_us``. As arguments they are the key under which callers cache the facts.
     """
     with database.read() as connection:
         row = connection.execute(_FACTS.where(_d.id == dataset_id)).one()

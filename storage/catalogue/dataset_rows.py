@@ -74,11 +74,12 @@ FACTS = (
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,
+    # A replacement of the description changes it, so it is a part of that key too.
+    _d.created_us,
 )
 COLUMNS = (
     *FACTS,
     users.c.name.label("owner"),
-    _d.created_us,
     *LIMITS,
     _u.id.label("upload_id"),
     _u.state,

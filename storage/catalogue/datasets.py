@@ -25,12 +25,19 @@ from storage.catalogue.dataset_sources import Attachment, attachment_of, set_att
 from storage.catalogue.dataset_states import digest_of_labels, record_dataset, record_version
 from storage.catalogue.descriptions import Labels, encode_domain
 from storage.catalogue.person_keys import delete_person_key, person_key
+from storage.catalogue.replacement import hold_description, replace_description
 from storage.database.database import Database
 from storage.database.expressions import insert_once, now_us
 from storage.database.pages import Page, page_of
 from storage.database.statements import Hot
 from storage.database.tables import dataset, dataset_version
-from storage.errors import AlreadyExists, CommitUnknown, NotFound, StorageError
+from storage.errors import (
+    AlreadyExists,
+    CommitUnknown,
+    DescriptionReplaced,
+    NotFound,
+    StorageError,
+)
 from storage.files.labels import DistantLabels
 from storage.ledger.accounts import LIMITS, AccountKey
 from storage.ledger.freezing import OPERATOR
@@ -57,7 +64,7 @@ class Datasets:
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
         self.opened = OpenRecords(files, self._folder_of)
-        # Safe to share between threads. The key includes the two values that may change once.
+        # Safe to share between threads. The key includes the values that change with the facts.
         self._facts = lru_cache(maxsize=256)(partial(load_facts, database, files))
 
     def register(
@@ -113,6 +120,41 @@ class Datasets:
         self._write_named(labels, work)
         return self.find(name)
 
+    def replace(
+        self,
+        name: str,
+        *,
+        actor: User,
+        description: Mapping[str, Any],
+        domain: Domain | None,
+        neighbouring: NeighbouringRelation,
+        records_per_person: int,
+        cap: Limit,
+    ) -> StoredDataset:
+        """Replace the description and the cap of a dataset for which nothing was ever granted.
+
+        Raises: NotFound; AlreadyExists if an account was ever opened, records are published, or
+            nodes have names; UploadRunning.
+        """
+
+        def work(connection: Connection) -> None:
+            dataset_id = self._id(connection, name)
+            replace_description(
+                connection,
+                dataset_id,
+                actor_id=actor.id,
+                description=description,
+                domain=domain,
+                neighbouring=neighbouring,
+                records_per_person=records_per_person,
+                cap=cap,
+            )
+            detail = {"cap": cap.as_dict()}
+            record_dataset(connection, actor.id, dataset_id, "dataset.replace", detail)
+
+        self._database.write(work)
+        return self.find(name)
+
     def find(self, name: str, seen: Callable[[Row[Any]], bool] = lambda _: True) -> StoredDataset:
         """The dataset of that name. Raises: NotFound if there is none or its row is not ``seen``.
 
@@ -156,12 +198,20 @@ class Datasets:
         return bool(self._database.look_up(_GRANTED, dataset=dataset.id, analyst=user.id))
 
     def set_nodes(
-        self, name: str, labels: Labels, *, max_degree: int | None, actor: User
+        self,
+        name: str,
+        labels: Labels,
+        *,
+        max_degree: int | None,
+        actor: User,
+        created_us: int | None = None,
     ) -> StoredDataset:
         """Name the nodes of a graph that was registered without nodes or with only their number.
 
         Names are permanent. ``max_degree`` defaults to the number of nodes less one.
-        Raises: AlreadyExists if the nodes have names, another number or published records;
+        ``created_us``: the moment of the description that states ``max_degree``.
+        Raises: AlreadyExists if the nodes have names, another number or published records, or the
+            description was replaced;
             ValueError for repeated labels or a larger ``max_degree``; StoreFailed; OutOfRoom.
         """
         degree = len(labels) - 1 if max_degree is None else max_degree
@@ -175,6 +225,7 @@ class Datasets:
                 _d.id == dataset_id,
                 # Once records are published, their nodes are known by number and get no names.
                 or_(_d.domain.is_(None), and_(_d.domain == counted, _d.versions == 0)),
+                _d.created_us == (_d.created_us if created_us is None else created_us),
             )
             values = {"domain": domain, "nodes_folder": folder}
             if connection.execute(named.values(values)).rowcount == 0:
@@ -200,14 +251,18 @@ class Datasets:
 
     # ---------------------------------------------------------------- records
 
-    def begin_upload(self, name: str, *, actor: User) -> int:
+    def begin_upload(self, name: str, *, actor: User, created_us: int | None = None) -> int:
         """The id of a new upload. ``keep_upload`` must follow every few seconds.
 
-        Raises: NotFound; UploadRunning while another upload has its lease.
+        ``created_us``: the moment of the description by which the records are to be prepared.
+        Raises: NotFound; UploadRunning while another upload has its lease; DescriptionReplaced if
+            the dataset has another description by now.
         """
 
         def work(connection: Connection) -> int:
             dataset_id = self._id(connection, name)
+            if created_us not in (None, hold_description(connection, dataset_id)):
+                raise DescriptionReplaced("the description was replaced meanwhile")
             upload = versions.begin_upload(connection, dataset_id)
             detail = {"upload": upload}
             record_dataset(connection, actor.id, dataset_id, "records.upload", detail)
@@ -401,7 +456,7 @@ class Datasets:
 
     def _stored(self, row: Row[Any]) -> StoredDataset:
         """The dataset in a row with ``storage.catalogue.dataset_rows.COLUMNS``."""
-        facts = self._facts(row.id, row.domain_length, row.fixed_rows)
+        facts = self._facts(row.id, row.domain_length, row.fixed_rows, row.created_us)
         return StoredDataset(
             id=row.id,
             name=row.name,
@@ -419,7 +474,7 @@ class Datasets:
 
     def facts(self, row: Any) -> tuple[Dataset | None, DistantLabels | None]:
         """The public description and the node names of the dataset in a row of ``FACTS``."""
-        facts = self._facts(row.id, row.domain_length, row.fixed_rows)
+        facts = self._facts(row.id, row.domain_length, row.fixed_rows, row.created_us)
         return facts.public, facts.names
 
     def _folder_of(self, dataset_id: int, version: int) -> str | None:

@@ -331,6 +331,14 @@ class Ledger:
             return connection.execute(stored).one_or_none() is not None
 
 
+def change_cap(connection: Connection, dataset_id: int, limit: Limit, actor_id: int) -> AccountRow:
+    """Sets the limit of all analysts together on the dataset, with its fact. Raises: BelowSpent."""
+    key = AccountKey(int(AccountRank.DATASET), dataset_id, 0)
+    account = set_limit(connection, key, limit, actor_id)
+    _record_limit(connection, "budget.cap", account, actor_id)
+    return account
+
+
 def _record_limit(connection: Connection, action: str, account: AccountRow, actor_id: int) -> None:
     subject = "/".join(filter(None, (account.dataset, account.analyst, account.key_id)))
     limit = account.account.limit

@@ -29,10 +29,13 @@ from app.http.access import allow
 from app.http.declarations import body_limit
 from app.usecases import datasets
 from app.usecases.accounts import purchases
+from storage.errors import NotFound
 
 REGISTRATION: TypeAdapter[Any] = TypeAdapter(Registration)
 #: The most bytes of a form with a description: code books of many values are long.
 FORM_BYTES = 4 * 2**20
+#: The members of a dataset that are no part of its description.
+STATE = frozenset({"owner", "version", "status", "created", "upload", "versions"})
 Kind = Annotated[Literal["graph", "table", "prefix"], Query()]
 
 
@@ -60,19 +63,37 @@ def register_one(visit: CurrentVisit, form: SentForm) -> Response:
 @pages.post("/ui/register/draft", dependencies=[allow("owner"), body_limit(FORM_BYTES)])
 def change_draft(visit: CurrentVisit, form: SentForm) -> Response:
     """One step of the editor: change the list of attributes, check the draft, or register it."""
-    draft = Draft()
+    draft, replaces = Draft(), form.get("replaces")
     try:
         draft = Draft.sent(form)
         what, _, place = form.get("do").partition(" ")
         if what in ("check", "register"):
             described = read(REGISTRATION, draft.description())
             if what == "check":
-                return _page(visit, draft, complete=described)
-            visit.run(datasets.register, described)
+                return _page(visit, draft, complete=described, replaces=replaces)
+            if replaces:
+                visit.run(datasets.replace_description, replaces, described)
+            else:
+                visit.run(datasets.register, described)
             return to(f"/ui/datasets/{described.name}")
-        return _page(visit, _changed(draft, what, place, form), codes=form.get("codebook"))
+        changed = _changed(draft, what, place, form)
+        return _page(visit, changed, codes=form.get("codebook"), replaces=replaces)
     except Exception as error:
-        return _page(visit, draft, alert=alert_of(error), codes=form.get("codebook"))
+        alert = alert_of(error)
+        return _page(visit, draft, alert=alert, codes=form.get("codebook"), replaces=replaces)
+
+
+@pages.get("/ui/datasets/{name}/description", dependencies=[allow("owner")])
+def description(visit: CurrentVisit, name: str) -> Response:
+    """The editor with the description of a dataset, to replace it."""
+    details = visit.run(datasets.describe, name)
+    if not details.is_owner:
+        raise NotFound
+    members = details.view.model_dump(mode="json", exclude_none=True)
+    described = {one: value for one, value in members.items() if one not in STATE}
+    # Replies show the limit in ρ that follows from the others.
+    described["cap"].pop("rho", None)
+    return _page(visit, Draft.read(json.dumps(described)), replaces=name)
 
 
 def _changed(draft: Draft, what: str, place: str, form: Form) -> Draft:
@@ -98,6 +119,7 @@ def _page(
     complete: Any = None,
     alert: Alert | None = None,
     codes: str = "",
+    replaces: str = "",
 ) -> Response:
     example = json.dumps(REGISTRATIONS[draft.kind]["value"], indent=2, ensure_ascii=False)
     bought = [] if complete is None else visit.run(purchases.of_draft, complete, complete.cap.loss)
@@ -111,6 +133,7 @@ def _page(
         complete=complete is not None,
         purchases=bought,
         codes=codes,
+        replaces=replaces,
         json_text=text or example,
         alert=alert,
     )

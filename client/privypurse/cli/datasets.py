@@ -47,11 +47,24 @@ def register(
         Path, typer.Argument(help="JSON file of the public description; - for standard input.")
     ],
 ) -> None:
-    """Register a dataset; its description and its cap can never change."""
+    """Register a dataset; its description and its cap are fixed with the first grant."""
     description = read_object(file)
     with service(context) as purse:
         dataset = purse.register(description)
     typer.echo(f"registered {dataset.name}")
+
+
+def replace(
+    context: typer.Context,
+    file: Annotated[
+        Path, typer.Argument(help="JSON file of the new description; - for standard input.")
+    ],
+) -> None:
+    """Replace a description and its cap, while nothing was ever granted or is published."""
+    description = read_object(file)
+    with service(context) as purse:
+        dataset = purse.replace_description(description)
+    typer.echo(f"replaced the description of {dataset.name}")
 
 
 def nodes(context: typer.Context, name: Name, file: File) -> None:
@@ -88,6 +101,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "show": show,
     "mock": mock,
     "register": register,
+    "replace": replace,
     "nodes": nodes,
     "upload": upload,
     "withdraw": withdraw,

@@ -53,6 +53,7 @@ CONTRACT = {
     "GET /ui/datasets/{name}/source": "owner",
     "POST /ui/datasets/{name}/source": "owner",
     "POST /ui/datasets/{name}/source/pull": "owner",
+    "GET /ui/datasets/{name}/description": "owner",
     "GET /ui/register": "owner",
     "POST /ui/register": "owner",
     "POST /ui/register/draft": "owner",

@@ -173,3 +173,29 @@ def test_a_step_that_fits_nothing_changes_nothing(sign_in: SignIn) -> None:
         reply = step(browser, form, do, **{"0.name": "a"})
         assert reply.status_code == 200
         assert editor(reply).fields == {**form.fields, "0.name": ["a"]}
+
+
+def test_a_description_is_replaced_until_the_first_grant(people: Service, sign_in: SignIn) -> None:
+    browser = sign_in("olga")
+    for body in (FULL, {**GRAPH, "name": "web"}):
+        assert people("olga", "POST", "/v1/datasets", json=body).status_code == 201
+        path = f"/ui/datasets/{body['name']}"
+        assert "Change the description" in browser.text(path)
+        form = editor(browser.get(f"{path}/description"))
+        reply = step(browser, form, "register", description="another", **{"cap.epsilon": "3"})
+        assert (reply.status_code, reply.headers["location"]) == (303, path)
+        served = people("olga", "GET", f"/v1/datasets/{body['name']}").json()
+        assert (served["description"], served["cap"]["epsilon"]) == ("another", "3")
+        assert people.grant("olga", body["name"], "ana").status_code == 200
+        form = editor(browser.get(f"{path}/description"))
+        late = step(browser, form, "register", description="too late")
+        assert late.status_code == 409
+        assert "An allowance was granted, so the description stays" in words(late.text)
+    wrong = {**GRAPH, "name": "other"}
+    renamed = people("olga", "PUT", "/v1/datasets/web", json=wrong)
+    assert (renamed.status_code, renamed.json()["errors"][0]["type"]) == (422, "name")
+    assert people("olga", "PUT", "/v1/datasets/other", json=wrong).status_code == 404
+    verified = people("otto", "GET", "/v1/ledger/verification").json()
+    assert verified["valid"] is True, verified
+    actions = [one["action"] for one in people("otto", "GET", "/v1/audit").json()["items"]]
+    assert actions.count("dataset.replace") == 2

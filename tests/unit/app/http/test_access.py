@@ -34,6 +34,7 @@ CONTRACT = {
     "GET /v1/users/{name}/keys": "key",
     "DELETE /v1/keys/{id}": "key",
     "POST /v1/datasets": "owner",
+    "PUT /v1/datasets/{name}": "owner",
     "PUT /v1/datasets/{name}/nodes": "owner",
     "PUT /v1/datasets/{name}/records": "owner",
     "DELETE /v1/datasets/{name}/records": "owner",

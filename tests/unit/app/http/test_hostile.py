@@ -77,6 +77,7 @@ def test_every_kind_of_writing_route_is_walked(application: FastAPI) -> None:
         "PUT /v1/users/{name}/budget",
         "POST /v1/users/{name}/keys",
         "POST /v1/datasets",
+        "PUT /v1/datasets/{name}",
         "PUT /v1/datasets/{name}/budgets/{user}",
         "PUT /v1/datasets/{name}/cap",
         "POST /v1/datasets/{name}/requests",

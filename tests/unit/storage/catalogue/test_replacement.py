@@ -1,0 +1,82 @@
+"""Replacing a description: refused by a grant, records, names and uploads; every reader sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from storage.catalogue.datasets import Datasets, StoredDataset
+from storage.database import tables
+from storage.errors import AlreadyExists, DescriptionReplaced, NotFound, UploadRunning
+from tests.support.world import World, allowance, check_invariants, contents, loss
+
+# Of the same length as the first one, so that no cache can tell them by their size.
+ANOTHER = GraphDomain(nodes=5, max_degree=2)
+
+
+def replace(world: World, name: str, **changes: Any) -> StoredDataset:
+    fields: dict[str, Any] = {
+        "description": {"name": name, "kind": "graph", "description": "another"},
+        "domain": ANOTHER,
+        "neighbouring": NeighbouringRelation.EDGE,
+        "records_per_person": 2,
+        "cap": allowance(3, "0.5"),
+    }
+    return world.datasets.replace(name, actor=world.owner, **{**fields, **changes})
+
+
+def test_every_process_reads_the_new_description(world: World) -> None:
+    old = world.dataset(ready=False)
+    other_process = Datasets(world.database, world.files)
+    assert other_process.find(old.name) == old
+    new = replace(world, old.name)
+    assert new.public == Dataset(old.name, NeighbouringRelation.EDGE, ANOTHER, 2)
+    assert new.description["description"] == "another"
+    assert new.cap == allowance(3, "0.5")
+    assert new.created_us > old.created_us
+    assert other_process.find(old.name) == new
+    assert world.ledger.cap(old.id).account.limit == allowance(3, "0.5")
+    world.grant(world.publish(new), world.analyst(), loss(1))
+    check_invariants(world.database)
+
+
+def test_what_somebody_relies_on_stays(world: World) -> None:
+    granted, published, named = (world.dataset(ready=False) for _ in range(3))
+    # An allowance of nothing shows the description too.
+    world.grant(granted, world.analyst(), loss(0))
+    world.publish(published)
+    world.datasets.set_nodes(named.name, [7, 8, 9, 10], max_degree=3, actor=world.owner)
+    before = contents(world.database)
+    for stored, reason in ((granted, "granted"), (published, "published"), (named, "names")):
+        with pytest.raises(AlreadyExists, match=reason):
+            replace(world, stored.name)
+    with pytest.raises(NotFound):
+        replace(world, "nothing")
+    assert contents(world.database) == before
+    world.datasets.withdraw(published.name, actor=world.owner)
+    assert replace(world, published.name).public != published.public
+
+
+def test_no_upload_of_the_old_description_is_published(world: World) -> None:
+    stored = world.dataset(ready=False)
+    upload = world.datasets.begin_upload(stored.name, actor=world.owner)
+    with pytest.raises(UploadRunning):
+        replace(world, stored.name)
+    late_lease = update(tables.upload).values(lease_until=0)
+    world.database.write(lambda connection: connection.execute(late_lease))
+    replace(world, stored.name)
+    staging = world.files.staging_folder(stored.id)
+    staging.mkdir()
+    with pytest.raises(NotFound):
+        world.datasets.publish(upload, staging, actor=world.owner)
+    assert not world.datasets.claim_upload(upload)
+    late = {"actor": world.owner, "created_us": stored.created_us}
+    with pytest.raises(DescriptionReplaced):
+        world.datasets.begin_upload(stored.name, **late)
+    with pytest.raises(AlreadyExists):
+        world.datasets.set_nodes(stored.name, [1, 2, 3, 4, 5], max_degree=2, **late)
+    now = world.datasets.find(stored.name).created_us
+    assert world.datasets.begin_upload(stored.name, actor=world.owner, created_us=now)
