@@ -43,6 +43,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     users.change: "admin",
     users.set_overall_budget: "admin",
     datasets.register: "owner",
+    datasets.replace_description: "owner",
     datasets.facts: "analyst",
     datasets.queryable: "analyst",
     records.take_nodes: "owner",
@@ -72,6 +73,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     certificates.of_answer: "analyst",
     certificates.of_dataset: "owner auditor",
     purchases.preview: "owner",
+    purchases.of_draft: "owner",
     spending.usual: "analyst",
     spending.of_cap: "owner auditor",
     spending.account_history: "analyst",
@@ -101,8 +103,6 @@ EVERYBODY = {
 }
 #: They read the pages of a use case of the table.
 WHOLE_LISTS = {audit.every_line, ledger.every_entry}
-#: Arguments whose form is read before anything else.
-SPECIAL: dict[str, Any] = {"delivery": records.Delivery(None, "text/csv", False), "filters": {}}
 
 
 class Reached(Exception):
@@ -114,6 +114,15 @@ class Services:
 
     def __getattr__(self, name: str) -> Any:
         raise Reached(name)
+
+
+#: Arguments whose form is read before anything else.
+SPECIAL: dict[str, Any] = {
+    "delivery": records.Delivery(None, "text/csv", False),
+    "filters": {},
+    # Prices of a draft need no services: the draft itself is what they may not reach.
+    "registration": Services(),
+}
 
 
 def is_forbidden(use_case: Callable[..., Any], role: str) -> bool:
