@@ -13,7 +13,7 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.level_tables import rows_read
-from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.model.work import NOTHING, Work, times, together, work
 from mechanisms.noise.count_noise import noisy, variance
 from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
