@@ -10,6 +10,7 @@ OWN = (
     *("ledger.pairs", "ledger.exactness", "ledger.crashes", "ledger.large"),
     *(
         "draws.times",
+        "draws.noise",
         "draws.together",
         "selections.pareto",
         "selections.betweenness",

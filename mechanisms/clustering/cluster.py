@@ -27,11 +27,12 @@ def cluster(context: QueryContext, plan: ClusteringPlan) -> Clustering:
     Privacy: ``context.loss`` under the dataset's relation, spent as ``plan.steps`` lists.
     """
     for_metric, for_iterations = plan.shares(context.loss)
+    bits = plan.bits_at(for_iterations)
     if plan.metric is None:
-        encoding = one_hot(plan.attributes, plan.bits)
+        encoding = one_hot(plan.attributes, bits)
     else:
         metrics = learn(context.at(for_metric), plan.metric)
-        encoding = learned(metrics, plan.bits)
+        encoding = learned(metrics, bits, 2 if context.loss.unpriced else 1)
     within = context.at(for_iterations)
     if plan.initial is not None:
         first = np.array([encoding.point(record) for record in plan.initial])

@@ -2,7 +2,8 @@
 
 Everything here is public: one-hot codes by definition, learned coordinates because they were
 released. So any origin may be chosen, and the best has the smallest reach R. The noise of Lloyd's
-iterations grows with R = Σ over attributes of the largest L1 norm of a value's coordinates.
+iterations grows with R = Σ over attributes of the largest L1 norm of a value's coordinates, and
+Gaussian noise with the square root of S, the same sum of squared L2 norms.
 """
 
 from collections.abc import Sequence
@@ -34,6 +35,16 @@ class Encoding:
         return sum(int(np.abs(vectors).sum(axis=1).max()) for vectors in self.vectors)
 
     @cached_property
+    def squares(self) -> int:
+        """S in squared steps: the largest sum of squared coordinates of one record."""
+        return sum(int((vectors**2).sum(axis=1).max()) for vectors in self.vectors)
+
+    @cached_property
+    def diameter(self) -> int:
+        """The largest sum of squared differences between the coordinates of two records."""
+        return sum(map(_diameter, self.vectors))
+
+    @cached_property
     def points(self) -> tuple[Floats, ...]:
         """The coordinates of all levels as floats, in units instead of steps, without rounding."""
         return tuple(np.ldexp(each.astype(np.float64), -self.bits) for each in self.vectors)
@@ -56,23 +67,37 @@ def one_hot(attributes: tuple[Attribute, ...], bits: int) -> Encoding:
     return Encoding(attributes, vectors, bits)
 
 
-def learned(metrics: Sequence[TargetMetric], bits: int) -> Encoding:
-    """The released embedding, rounded once to the grid, in the form with the smallest reach."""
+def learned(metrics: Sequence[TargetMetric], bits: int, power: int = 1) -> Encoding:
+    """The released embedding, rounded once to the grid, in the form with the smallest reach.
+
+    ``power``: 2 for the smallest S, which Gaussian noise grows with.
+    """
     vectors = tuple(
-        np.rint(np.ldexp(compact(metric.points), bits)).astype(np.int64) for metric in metrics
+        np.rint(np.ldexp(compact(metric.points, power), bits)).astype(np.int64)
+        for metric in metrics
     )
     return Encoding(tuple(metric.attribute for metric in metrics), vectors, bits)
 
 
-def compact(points: Floats) -> Floats:
-    """Move points so that their largest L1 norm is small; their distances remain the same.
+def compact(points: Floats, power: int = 1) -> Floats:
+    """Move points so that their largest norm is small; their distances remain the same.
 
     The points are taken as they are, or rotated into the |Y| − 1 axes that the values span, with
-    the best of some origins.
+    the best of some origins. The norm is L1, or L2 for ``power`` 2. The origin 0 has an L2 norm of
+    at most 1 everywhere.
     """
     rotations = [points, _spanned(points)]
     shifted = [each - origin for each in rotations for origin in _origins(each)]
-    return min(shifted, key=lambda each: float(np.abs(each).sum(axis=1).max()))
+    return min(shifted, key=lambda each: float((np.abs(each) ** power).sum(axis=1).max()))
+
+
+def _diameter(vectors: Integers) -> int:
+    """The largest squared distance of two rows. Below 2⁵³ every sum of doubles here is exact."""
+    norms = (vectors**2).sum(axis=1)
+    if int(norms.max()) >= 1 << 50:
+        raise ValueError("coordinates are too large for exact distances")
+    exact = vectors.astype(np.float64)
+    return int((norms[:, None] + norms - 2 * (exact @ exact.T)).max())
 
 
 def _spanned(points: Floats) -> Floats:

@@ -4,7 +4,8 @@ Danger: never skip an empty cluster. It gets noise like any other, because other
 moves would reveal one distant record. Each iteration assigns every record to its nearest centre and
 releases, for *every* cluster, a noisy count and noisy sums of coordinates. Adding or removing a
 record moves one count by 1 and one cluster's sums by R. Replacing one moves twice as much,
-in one cluster or in two.
+in one cluster or in two. For a loss in ρ alone the noise is Gaussian, and squares count: 1 and S.
+Replacing a record moves counts by 2 and sums by 2·S in two clusters, or by a diameter in one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from mechanisms.model.executor import Executor
 from mechanisms.model.number import CONFIDENCE
 from mechanisms.model.records import TableRecords
 from mechanisms.model.sensitivity import Integers
-from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
+from mechanisms.noise.count_noise import likely_error, noisy
+from mechanisms.noise.discrete_gaussian import Deviation
 from mechanisms.noise.rate import Rate
 
 
@@ -45,6 +47,38 @@ class Rates:
             counts=Rate(loss.epsilon_nano, units),
             sums=Rate.of_counts(loss.epsilon_nano, together),
         )
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Gaussian noise on counts, and on sums in grid steps: both the same in units, for one ρ."""
+
+    counts: Deviation
+    sums: Deviation
+
+    @classmethod
+    def of(cls, loss: PrivacyLoss, squares: int, bits: int, moves: int) -> Deviations:
+        """``squares`` bounds Σ change² of the sums in grid steps, ``moves`` that of the counts.
+
+        Raises: UnsupportedQuery for noise outside of exact arithmetic.
+        """
+        squares = max(squares, 1)  # all points may be equal
+        weight = moves << (2 * bits)
+        of_counts = loss.rho_femto * weight // (weight + squares)
+        return cls(
+            counts=Deviation.of(of_counts, moves),
+            sums=Deviation.of(loss.rho_femto - of_counts, squares),
+        )
+
+
+def noise_of(loss: PrivacyLoss, encoding: Encoding, moves: int) -> Rates | Deviations:
+    """The noise of one iteration; ``moves`` is 1 under add/remove and 2 under replace."""
+    if not loss.unpriced:
+        return Rates.of(loss, encoding.reach, encoding.bits, moves)
+    squares = encoding.squares
+    if moves > 1:
+        squares = max(2 * squares, encoding.diameter)
+    return Deviations.of(loss, squares, encoding.bits, moves)
 
 
 @dataclass(frozen=True)
@@ -88,13 +122,11 @@ def lloyd(
 
 def iteration(context: QueryContext, encoding: Encoding, centres: Floats, moves: int) -> Centres:
     """One iteration: as ``lloyd``, with the whole of ``context.loss``."""
-    randomness, executor = context.randomness, context.executor
-    sizes, sums = exact_sums(context.table, encoding, centres, executor)
-    rates = Rates.of(context.loss, encoding.reach, encoding.bits, moves)
-    counts = discrete_laplace(sizes, rates.counts, randomness, executor)
-    noisy = discrete_laplace(sums.ravel(), rates.sums, randomness, executor)
-    points = moved(counts, noisy.reshape(sums.shape), encoding)
-    return Centres(points, counts, likely_error(rates.counts, CONFIDENCE))
+    sizes, sums = exact_sums(context.table, encoding, centres, context.executor)
+    noise = noise_of(context.loss, encoding, moves)
+    counts = noisy(sizes, noise.counts, context)
+    points = moved(counts, noisy(sums, noise.sums, context), encoding)
+    return Centres(points, counts, likely_error({noise.counts: 1}, CONFIDENCE))
 
 
 def exact_sums(

@@ -1,25 +1,29 @@
 """The price of a clustering, from public facts alone."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt, sqrt
 
 from accounting.composition import Step, repeated
 from accounting.privacy_loss import NANO, PrivacyLoss
+from accounting.rho import FEMTO
 from mechanisms.clustering.initial import DomainRecord, check_enough
-from mechanisms.clustering.lloyd import Rates
-from mechanisms.clustering.starts import TRIALS, Trials
+from mechanisms.clustering.lloyd import Deviations, Rates
+from mechanisms.clustering.starts import TRIALS, Trials, margin_law
 from mechanisms.distances import plan
 from mechanisms.distances.plan import MAX_CELLS, MAX_WORK, Plan
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.work import NOTHING, Work, together, work
-from mechanisms.noise.rate import Rate
+from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
 from mechanisms.utilities.tables import row_bound
 
 #: Binary digits of a coordinate after the point: 20, or fewer down to 8 where many attributes would
 #: leave exact arithmetic.
 FINEST, COARSEST = 20, 8
+#: The fewest digits where Gaussian noise is so wide that more of them would leave exact arithmetic.
+COARSEST_OF_WIDE = 4
 #: The public rule tries no more starts than fit into this many steps of all iterations together:
 #: about one second.
 RULE_WORK = 1 << 29
@@ -76,10 +80,15 @@ class ClusteringPlan:
 
     def trials(self, loss: PrivacyLoss) -> Trials:
         """The starts at ``loss`` for all of them: the most whose noise and work are acceptable."""
-        return [trials for trials, least in self.choices() if least <= loss.epsilon_nano][-1]
+        amount = loss.rho_femto if loss.unpriced else loss.epsilon_nano
+        choices = self.choices(loss.unpriced > 0)
+        return [trials for trials, least in choices if least <= amount][-1]
 
-    def choices(self) -> list[tuple[Trials, int]]:
-        """The starts to choose from, each with the least ε in nano of the iterations for it."""
+    def choices(self, in_rho: bool = False) -> list[tuple[Trials, int]]:
+        """The starts to choose from, each with the least loss of all iterations for it.
+
+        It is ε in nano, or with ``in_rho`` ρ in femto.
+        """
         if self.initial is not None or self.starts is not None:
             return [(Trials.of(self.starts or 1), 0)]
         rows, axes = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
@@ -87,8 +96,14 @@ class ClusteringPlan:
         few = [trials for trials in TRIALS if self.releases(trials) * work <= RULE_WORK]
         # The noise of a centre has length scale·√(2·axes) divided by the mean cluster size,
         # rows/clusters. More starts are tried only where this length is at most 1.
-        each = (1 + self.most_reach) * self.moves * self.clusters / rows * sqrt(2 * axes)
-        least = [ceil(NANO * each * self.releases(trials)) for trials in few]
+        # Gaussian noise has length σ·√axes, and σ² = moves·(1 + S)·releases/(2ρ).
+        if in_rho:
+            whole = self.moves * (1 + len(self.attributes))
+            each = FEMTO * whole * axes * (self.clusters / rows) ** 2 / 2
+        else:
+            length = (1 + self.most_reach) * self.moves * self.clusters / rows * sqrt(2 * axes)
+            each = NANO * length
+        least = [ceil(each * self.releases(trials)) for trials in few]
         return [(Trials.of(1), 0), *list(zip(few, least, strict=True))[1:]]
 
     def whole_for(self, nano: int) -> PrivacyLoss:
@@ -111,7 +126,8 @@ class ClusteringPlan:
         """The public work of a clustering at ``loss``."""
         for_metric, rest = self.shares(loss)
         rows, values = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
-        units = rows * len(self.attributes) * self.clusters + values * (values + self.clusters)
+        numbers = values * (values + self.clusters) * (GAUSSIAN_WORK if loss.unpriced else 1)
+        units = rows * len(self.attributes) * self.clusters + numbers
         learned = NOTHING if self.metric is None else self.metric.work(for_metric)
         count = self.releases(self.trials(rest))
         return together(learned, work("clusters", count * units, count))
@@ -128,6 +144,36 @@ class ClusteringPlan:
             return len(self.attributes)
         values = sum(self.metric.levels)
         return sum(isqrt(values - levels) + 2 for levels in self.metric.levels)
+
+    def most_squares(self, bits: int) -> int:
+        """A public bound on what one change adds to the squares of sums, in squared grid steps.
+
+        One-hot codes have one coordinate of 1 for each attribute. The points of a learned metric
+        are at most 1 from the origin of their tables, before each coordinate is rounded.
+        """
+        if self.metric is None:
+            return (self.moves * len(self.attributes)) << (2 * bits)
+        longest = (1 << bits) + isqrt(sum(self.metric.levels)) + 1
+        # A replacement in one cluster moves its sums by a difference, of up to twice the length.
+        return (4 if self.moves > 1 else 1) * len(self.attributes) * longest**2
+
+    def bits_at(self, loss: PrivacyLoss) -> int:
+        """The bits of a coordinate where all iterations and margins have this loss together.
+
+        Raises: UnsupportedQuery if the noise is outside of exact arithmetic.
+        """
+        if not loss.unpriced:
+            return self.bits
+        steps = self._iteration_steps(loss, self.trials(loss))
+        least = min(steps, key=lambda step: step.loss.rho_femto).loss
+        if self.metric is None:
+            Deviations.of(least, self.most_squares(0), 0, self.moves)
+            return 0  # 0 and 1 are whole numbers
+        for bits in range(self.bits, COARSEST_OF_WIDE - 1, -1):
+            with suppress(UnsupportedQuery):
+                Deviations.of(least, self.most_squares(bits), bits, self.moves)
+                return bits
+        raise UnsupportedQuery("rho is too small for Gaussian noise in exact arithmetic")
 
     @property
     def bits(self) -> int:
@@ -147,15 +193,18 @@ class ClusteringPlan:
         """The steps that spend ``loss``; they add up to it exactly."""
         metric, rest = self.shares(loss)
         steps = self._iteration_steps(rest, self.trials(rest))
+        self.bits_at(rest)
         return steps if self.metric is None else (*self.metric.steps(metric), *steps)
 
     def _iteration_steps(self, loss: PrivacyLoss, trials: Trials) -> tuple[Step, ...]:
-        what = "an iteration: noisy count and sums of every cluster"
+        law = "Gaussian noise: " if loss.unpriced else ""
+        what = f"{law}an iteration: noisy count and sums of every cluster"
         if self.initial is not None:
             return self._checked(repeated(what, loss, self.iterations))
         parts = self.parts(loss, trials)
-        Rate.of_counts(parts.margins.epsilon_nano, self.moves * len(self.attributes))
-        margins = Step("noisy counts of all values, to draw centres from", parts.margins)
+        margin_law(parts.margins, self.moves * len(self.attributes))
+        counts = f"{law}noisy counts of all values, to draw centres from"
+        margins = Step(counts, parts.margins)
         last = self._checked(repeated(what, parts.iterations, self.last(trials)))
         if not trials.all:
             return (margins, *last)
@@ -163,9 +212,13 @@ class ClusteringPlan:
         return (margins, *self._checked(tried), *last)
 
     def _checked(self, steps: tuple[Step, ...]) -> tuple[Step, ...]:
-        """The steps of iterations, if the noise of each is in the range of exact arithmetic."""
+        """The steps of iterations, if the noise of each is in the range of exact arithmetic.
+
+        ``bits_at`` checks Gaussian noise.
+        """
         for step in steps:
-            Rates.of(step.loss, self.most_reach << self.bits, self.bits, self.moves)
+            if not step.loss.unpriced:
+                Rates.of(step.loss, self.most_reach << self.bits, self.bits, self.moves)
         return steps
 
     def count_noise_scale(self, loss: PrivacyLoss) -> float:
@@ -175,6 +228,10 @@ class ClusteringPlan:
             trials = self.trials(rest)
             rest, count = self.parts(rest, trials).iterations, self.last(trials)
         share, *_ = rest.shares(count)
+        if share.unpriced:
+            bits = self.bits_at(self.shares(loss)[1])
+            noise = Deviations.of(share, self.most_squares(bits), bits, self.moves)
+            return sqrt(noise.counts.square)
         rates = Rates.of(share, self.most_reach << self.bits, self.bits, self.moves)
         return float(1 / rates.counts.exponent())
 

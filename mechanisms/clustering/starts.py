@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from accounting.privacy_loss import PrivacyLoss
 from mechanisms.clustering.encoding import Encoding
 from mechanisms.clustering.initial import DomainRecord
 from mechanisms.clustering.lloyd import Centres, iteration
@@ -28,7 +29,8 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Attribute
 from mechanisms.model.randomness import WordSource
 from mechanisms.model.sensitivity import Integers
-from mechanisms.noise.discrete_laplace import discrete_laplace
+from mechanisms.noise.count_noise import Law, noisy
+from mechanisms.noise.discrete_gaussian import Deviation
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.uniform import uniform
 
@@ -67,6 +69,13 @@ class Margins:
         return tuple(_drawn(np.maximum(counts, 0) + 1, source) for counts in self.counts)
 
 
+def margin_law(loss: PrivacyLoss, moved: int) -> Law:
+    """The noise on counts of all values, of which one change moves ``moved`` by 1."""
+    if loss.unpriced:
+        return Deviation.of(loss.rho_femto, moved)
+    return Rate.of_counts(loss.epsilon_nano, moved)
+
+
 def noisy_margins(context: QueryContext, attributes: tuple[Attribute, ...], moves: int) -> Margins:
     """Noisy counts of all values. A record moves one count of every attribute by one.
 
@@ -75,10 +84,10 @@ def noisy_margins(context: QueryContext, attributes: tuple[Attribute, ...], move
     sizes = {a.name: len(a.levels) for a in attributes}
     names = [(name,) for name in sizes]
     exact = counts_by_levels(context.table, names, sizes, context.executor)
-    rate = Rate.of_counts(context.loss.epsilon_nano, moves * len(attributes))
-    noisy = discrete_laplace(np.concatenate(exact), rate, context.randomness, context.executor)
+    law = margin_law(context.loss, moves * len(attributes))
+    released = noisy(np.concatenate(exact), law, context)
     ends = np.cumsum([len(a.levels) for a in attributes])[:-1]
-    return Margins(tuple(np.split(noisy, ends)))
+    return Margins(tuple(np.split(released, ends)))
 
 
 def best_start(

@@ -20,7 +20,7 @@ from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import attribute_named, table_domain
 from mechanisms.model.work import Work, times, together, work
-from mechanisms.noise.discrete_gaussian import Deviation
+from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK, Deviation
 from mechanisms.noise.rate import Rate
 from mechanisms.utilities.entropy_table import check_rows
 from mechanisms.utilities.tables import row_bound
@@ -31,8 +31,6 @@ MAX_CELLS = 2_000_000
 #: number of sets or pairs.
 MAX_SUBSETS = 100_000
 MAX_WORK = 20_000_000_000
-#: A Gaussian draw takes up to this many times as long as a Laplace draw.
-_GAUSSIAN = 4
 
 Pair = tuple[int, int]
 
@@ -80,7 +78,7 @@ class Plan:
         cells = sum(levels) ** 2
         tables = together(
             work("pairs of attributes", self.rows * pairs, pairs),
-            times(work("noisy cells", cells, self.tables), _GAUSSIAN if loss.unpriced else 1),
+            times(work("noisy cells", cells, self.tables), GAUSSIAN_WORK if loss.unpriced else 1),
             work("metric", cells * m, len(self.targets)),
         )
         if self.baseline is not None:

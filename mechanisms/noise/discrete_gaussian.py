@@ -24,6 +24,8 @@ from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, below, bernou
 GRID = 1024
 #: σ is at most 2¹⁶, so that all products stay within 64 bits.
 MOST_STEPS = 1 << 26
+#: A Gaussian draw takes up to this many times as long as a Laplace draw.
+GAUSSIAN_WORK = 4
 _GRID = np.uint64(GRID)
 _TWO = np.uint64(2)
 

@@ -1,12 +1,13 @@
-"""The law of a sum of m independent discrete Gaussian noises, and its shortest intervals.
+"""The law of a sum of independent discrete Gaussian noises, and its shortest intervals.
 
-One noise has its exact law. Where σ ≥ 2, the ratio between the law of the sum and that of one noise
-of m·σ² is within 10·m·e^(−39) of 1 (Kairouz, Liu, Steinke 2021, Theorem 11); below, laws are
-convolved. Beyond σ√m = 1024 tails are those of the normal law, half a step nearer to 0.
+One noise has its exact law. Where all σ ≥ 2, the ratio between the law of a sum of m noises and
+that of one noise of Σσ² is within 10·m·e^(−39) of 1 (Kairouz, Liu, Steinke 2021, section 4); below,
+laws are convolved. Beyond σ√m = 1024 tails are those of the normal law, half a step nearer to 0.
 
 Intervals say how wide noise is; they decide no privacy. Floats are rounded towards wider ones.
 """
 
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, sqrt
@@ -38,21 +39,50 @@ def half_width(deviation: Deviation, terms: int, miss: Fraction) -> int:
     X is the sum of ``terms`` ≥ 1 noises. The interval value ± m is the shortest around the released
     value, because the law is symmetric and falls away from 0.
     """
-    enough = float(miss) * (1 - _MARGIN) / 2
     spread = sqrt(float(deviation.square * terms))
-    if spread > _SMOOTH:
-        return max(0, ceil(-NormalDist().inv_cdf(enough) * spread - 0.5))
-    beyond = tails(deviation, terms)  # they fall, so the first one that is small enough is sought
-    return int(np.searchsorted(-beyond[1:], -enough, side="left"))
+    return _wide(spread, miss) if spread > _SMOOTH else _within(tails(deviation, terms), miss)
+
+
+def sum_half_width(noises: Mapping[Deviation, int], miss: Fraction) -> int:
+    """The same for a sum of noises of several deviations, with the number of noises of each."""
+    if len(noises) == 1:
+        ((deviation, terms),) = noises.items()
+        return half_width(deviation, terms, miss)
+    return _sum_half_width(frozenset(noises.items()), miss)
+
+
+@lru_cache(maxsize=1024)
+def _sum_half_width(noises: frozenset[tuple[Deviation, int]], miss: Fraction) -> int:
+    square = float(sum(deviation.square * terms for deviation, terms in noises))
+    if sqrt(square) > _SMOOTH:
+        return _wide(sqrt(square), miss)
+    if all(deviation.square >= 4 for deviation, _ in noises):
+        return _within(_tails_of(_law(square)), miss)
+    return _within(_tails_of(_convolved(noises)), miss)
+
+
+def _wide(spread: float, miss: Fraction) -> int:
+    return max(0, ceil(-NormalDist().inv_cdf(_enough(miss)) * spread - 0.5))
+
+
+def _within(beyond: Floats, miss: Fraction) -> int:
+    # Tails fall, so the first one that is small enough is sought.
+    return int(np.searchsorted(-beyond[1:], -_enough(miss), side="left"))
+
+
+def _enough(miss: Fraction) -> float:
+    return float(miss) * (1 - _MARGIN) / 2
 
 
 @lru_cache(maxsize=256)
 def tails(deviation: Deviation, terms: int) -> Floats:
     """P(X ≥ d) for d = 0, 1, … up to where it is 0 in doubles; σ√m is at most 1024."""
     if terms > 1 and deviation.square < 4:
-        law = _convolved(deviation, terms)
-    else:
-        law = _law(float(deviation.square * terms))
+        return _tails_of(_convolved([(deviation, terms)]))
+    return _tails_of(_law(float(deviation.square * terms)))
+
+
+def _tails_of(law: Floats) -> Floats:
     result: Floats = np.append(law[len(law) // 2 :][::-1].cumsum()[::-1], 0.0)
     result.flags.writeable = False
     return result
@@ -87,13 +117,17 @@ def _law(square: float) -> Floats:
     return law
 
 
-def _convolved(deviation: Deviation, terms: int) -> Floats:
-    """The masses of the sum, on −r … r, by the power of the transform of one noise."""
-    reach = int(_REACH * sqrt(float(deviation.square * terms))) + _REACH
-    one = _law(float(deviation.square))
-    circle = np.zeros(1 << (2 * reach).bit_length())  # the transform is fastest for powers of 2
-    # The transform treats the array as a circle: the chance of noise d is at index d modulo its
-    # length. The array is so long that the sum wraps around with a chance below 10⁻⁴⁰.
-    np.add.at(circle, np.arange(len(one)) - len(one) // 2, one)
-    law = np.fft.irfft(np.fft.rfft(circle) ** terms, len(circle))
-    return np.maximum(np.fft.fftshift(law), 0)
+def _convolved(noises: Iterable[tuple[Deviation, int]]) -> Floats:
+    """The masses of the sum, on −r … r, by the product of the transforms of all noises."""
+    noises = list(noises)
+    square = float(sum(deviation.square * terms for deviation, terms in noises))
+    reach = int(_REACH * sqrt(square)) + _REACH
+    size = 1 << (2 * reach).bit_length()  # the transform is fastest for powers of 2
+    product = np.ones(size // 2 + 1, dtype=complex)
+    for deviation, terms in noises:
+        one, circle = _law(float(deviation.square)), np.zeros(size)
+        # The transform treats the array as a circle: the chance of noise d is at index d modulo its
+        # length. The array is so long that the sum wraps around with a chance below 10⁻⁴⁰.
+        np.add.at(circle, np.arange(len(one)) - len(one) // 2, one)
+        product *= np.fft.rfft(circle) ** terms
+    return np.maximum(np.fft.fftshift(np.fft.irfft(product, size)), 0)

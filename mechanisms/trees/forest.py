@@ -23,11 +23,15 @@ from mechanisms.model.number import Number
 from mechanisms.model.sensitivity import Integers
 from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.model.work import Work, times, together, work
+from mechanisms.noise.count_noise import variance
+from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK, Deviation
+from mechanisms.noise.rate import Rate
 from mechanisms.trees.class_counts import ClassCounts, Group, release_counts
 from mechanisms.trees.dice import Dice
 from mechanisms.trees.id3 import Budget, Id3, grow
+from mechanisms.trees.id3.gaussian_budget import GaussianBudget
 from mechanisms.trees.id3.grow import NODE
-from mechanisms.trees.id3.stop_rule import least_count
+from mechanisms.trees.id3.stop_rule import least_count_of
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
@@ -74,13 +78,13 @@ class RandomSplits:
 
         Privacy: a function of public facts and of the dice.
         """
-        share, rows = loss.epsilon_nano // self.trees, row_bound(dataset)
+        share, rows = loss.shares(self.trees)[0], row_bound(dataset)
         classes = len(self.task.labels)
 
         def fits(leaves: int) -> bool:
-            if leaves > self.most_leaves:
+            if leaves > self.most_leaves or not max(share.epsilon_nano, share.rho_femto):
                 return False
-            return share > 0 and least_count(share, leaves, classes) <= rows
+            return least_count_of(_variance(share), leaves, classes) <= rows
 
         return [self._group(fits, dice) for _ in range(self.trees)]
 
@@ -98,10 +102,10 @@ class RandomSplits:
         """The public work, at the largest trees."""
         plan = self.counts([()] * self.trees, dataset, loss)
         leaves, classes = self.most_leaves, len(self.task.labels)
-        rows = row_bound(dataset) * self.splits
+        rows, numbers = row_bound(dataset) * self.splits, 2 * leaves * classes
         one = together(
             work("rows of tables", rows),
-            work("numbers of tables", 2 * leaves * classes),
+            work("numbers of tables", numbers * (GAUSSIAN_WORK if loss.unpriced else 1)),
             work("nodes", 2 * leaves * NODE + leaves * classes),
         )
         return together(plan.work(), times(one, self.trees))
@@ -146,11 +150,11 @@ class PrivateSplits:
         """The number of attributes of one tree."""
         return -(-2 * len(self.id3.task.attributes) // 3)
 
-    def budgets(self, loss: PrivacyLoss) -> list[Budget]:
+    def budgets(self, loss: PrivacyLoss) -> list[Budget | GaussianBudget]:
         """The budget of each tree; the losses add up, and the last has the remainder."""
         splits = min(self.id3.max_depth, self.attributes)
         shares = loss.weighted([Fraction(1, self.trees)] * self.trees)
-        return [Budget(share, splits) for share in shares]
+        return [self.id3.budget(share, splits) for share in shares]
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps of all trees; nodes are bounded as if a tree could ask every attribute."""
@@ -161,8 +165,8 @@ class PrivateSplits:
             for step in budget.steps(self.id3.selector, task.levels, len(task.labels))
         )
 
-    def work(self, dataset: Dataset) -> Work:
-        return times(self.id3.work(dataset), self.trees)
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
+        return times(self.id3.work(dataset, loss), self.trees)
 
 
 def grown_forest(context: QueryContext, forest: PrivateSplits) -> list[dict[str, Any]]:
@@ -188,6 +192,12 @@ def _leaf(labels: Sequence[str], counts: list[int], error: int) -> dict[str, Any
         "label": labels[counts.index(max(counts))],
         "counts": dict(zip(labels, numbers, strict=True)),
     }
+
+
+def _variance(share: PrivacyLoss) -> Fraction:
+    """The variance of the noise of a count that one change moves by 1."""
+    law = Deviation.of(share.rho_femto, 1) if share.unpriced else Rate.of_counts(share.epsilon_nano)
+    return variance(law)
 
 
 def permutation(count: int, dice: Dice) -> list[int]:

@@ -15,7 +15,14 @@ from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.cost import memory
-from app.queries.parts.metric import MetricOptions, Share, exact, metric_memory, predicted
+from app.queries.parts.metric import (
+    MetricOptions,
+    Share,
+    exact,
+    metric_memory,
+    noise_words,
+    predicted,
+)
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import counted, version_of
 from app.queries.parts.suppression import numbers
@@ -49,6 +56,7 @@ class Clustering(Query):
     )
 
     targets: ClassVar[tuple[str, ...]] = (TARGET,)
+    gaussian: ClassVar[bool] = True
 
     kind: Literal["clustering"]
     clusters: int = Field(ge=1, le=MAX_CLUSTERS)
@@ -59,7 +67,9 @@ class Clustering(Query):
     distance: MetricOptions = Field(
         default=MetricOptions(), description="How the metric is learned; see `distance`."
     )
-    distance_share: Share = Field(default=0.5, description="The part of ε spent on the metric.")
+    distance_share: Share = Field(
+        default=0.5, description="The part of ε, or of ρ, spent on the metric."
+    )
     iterations: int = Field(
         default=5,
         ge=1,
@@ -97,7 +107,7 @@ class Clustering(Query):
             TARGET: significant(public.count_noise_scale(share)),
             "starts": public.trials(public.shares(share)[1]).starts,
             "explanation": (
-                f"In every iteration the count of every cluster carries Laplace noise of scale "
+                f"In every iteration the count of every cluster carries {noise_words(share)} "
                 f"`{TARGET}` at most, in records, and so does the sum of every coordinate."
             ),
         }

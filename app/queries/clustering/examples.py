@@ -35,6 +35,11 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         }
 
 
+def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields centres by either encoding, of all attributes."""
+    yield from (body for body in _every(dataset) if body["distance"]["attributes"] is None)
+
+
 EXAMPLES = Examples(
     request=FIVE,
     answer={
@@ -61,5 +66,6 @@ EXAMPLES = Examples(
     },
     plain=({"kind": "clustering", "clusters": 2},),
     every=_every,
+    gaussian=_gaussian,
     queries={"clustering": Example("Five centres, by learned distances", FIVE)},
 )

@@ -26,7 +26,7 @@ def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, 
     if people == 1:
         return charge, ()
     if charge.unpriced:
-        return _shared_rho(charge, people)
+        return _shared_rho(charge, people, f"a person has up to {people} records")
     share = _shared(charge, people, f"shared by {people} records a person")
     what = (
         f"group privacy: a person has up to {people} records, so the mechanism runs at 1/{people}"
@@ -34,13 +34,15 @@ def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, 
     return share, (Step(what, charge - share, bound=NO_RELEASE),)
 
 
-def _shared_rho(charge: PrivacyLoss, people: int) -> tuple[PrivacyLoss, tuple[Step, ...]]:
-    """The same for a charge in ρ alone, which grows with the square of a person's records."""
-    share = replace(charge, rho_femto=charge.rho_femto // people**2)
+def _shared_rho(
+    charge: PrivacyLoss, changes: int, why: str
+) -> tuple[PrivacyLoss, tuple[Step, ...]]:
+    """The same for a charge in ρ alone, which grows with the square of the changes."""
+    share = replace(charge, rho_femto=charge.rho_femto // changes**2)
     if not share.rho_femto:
-        raise UnsupportedQuery(f"rho is too small to be shared by {people} records a person")
-    rest = charge.rho_femto - share.rho_femto * people**2
-    what = f"group privacy: a person has up to {people} records; what a square of them leaves over"
+        raise UnsupportedQuery(f"rho is too small to be shared by {changes} changes of a record")
+    rest = charge.rho_femto - share.rho_femto * changes**2
+    what = f"group privacy: {why}; what a square of them leaves over"
     step = Step(what, PrivacyLoss(0, 0, rest, 1))
     return share, (step,) if rest else ()
 
@@ -86,9 +88,9 @@ def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
     Raises: UnsupportedQuery if the dataset is not a table under ``add_remove`` or ``replace``, or
         if the charge is too small for the conversion.
     """
-    loss, steps = mechanism_loss(dataset, charge)
+    people = dataset.records_per_person
     if dataset.neighbouring is NeighbouringRelation.ADD_REMOVE:
-        return Native(dataset, loss, steps, dataset.records_per_person)
+        return Native(dataset, *mechanism_loss(dataset, charge), people)
     domain = dataset.domain
     if dataset.neighbouring is not NeighbouringRelation.REPLACE or not isinstance(
         domain, TableDomain
@@ -99,16 +101,19 @@ def as_add_remove(dataset: Dataset, charge: PrivacyLoss) -> Native:
         )
     if domain.rows is None:
         raise UnsupportedQuery("rows is not fixed yet")
-    people = dataset.records_per_person
-    half = _shared(loss, 2, "halved", people)
-    what = (
-        "replace: a replacement is a removal and an addition, so the add/remove mechanism runs at "
-        "1/2"
-    )
     seen = replace(
         dataset,
         neighbouring=NeighbouringRelation.ADD_REMOVE,
         domain=replace(domain, rows=None, max_rows=domain.rows),
+    )
+    if charge.unpriced:
+        why = f"a person has up to {people} records, each of which is removed and added"
+        return Native(seen, *_shared_rho(charge, 2 * people, why), 2 * people)
+    loss, steps = mechanism_loss(dataset, charge)
+    half = _shared(loss, 2, "halved", people)
+    what = (
+        "replace: a replacement is a removal and an addition, so the add/remove mechanism runs at "
+        "1/2"
     )
     return Native(seen, half, (Step(what, loss - half, bound=NO_RELEASE), *steps), 2 * people)
 

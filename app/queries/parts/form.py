@@ -91,6 +91,10 @@ class KindForm:
             elif name != self.choice:
                 yield replace(field, group=ADVANCED) if name in self.advanced else field
 
+    def gaussian(self, variant: str) -> bool:
+        """Returns whether queries of a variant may name ``rho``."""
+        return self.bodies.get(variant, self.body).gaussian
+
     def targets(self, variant: str) -> tuple[str, ...]:
         """Returns the names of the accuracies that a request for a quote may set as targets."""
         return self.bodies.get(variant, self.body).targets

@@ -102,15 +102,19 @@ def exact(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
+def noise_words(loss: PrivacyLoss) -> str:
+    """Returns what an accuracy states about the noise of a loss, before its number."""
+    return "Gaussian noise of standard deviation" if loss.unpriced else "Laplace noise of scale"
+
+
 def predicted(plan: Plan, loss: PrivacyLoss) -> dict[str, Any]:
     """Returns the predicted accuracy of a metric for a quote; it reads public facts alone."""
     said: dict[str, Any] = {
         "tables_at_most": plan.tables,
         TARGET: significant(accuracy.cell_noise_scale(plan, loss)),
     }
-    noise = "Gaussian noise of standard deviation" if loss.unpriced else "Laplace noise of scale"
     explanation = (
-        f"Every cell of a table carries {noise} `{TARGET}` at most, in records; "
+        f"Every cell of a table carries {noise_words(loss)} `{TARGET}` at most, in records; "
         "less where contexts share tables."
     )
     if plan.baseline is None and plan.options.context is Context.MEAN_SU:

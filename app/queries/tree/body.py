@@ -44,6 +44,7 @@ class Tree(CatalogueEntry):
     """The catalogue entry of the kind. A query is an instance of a class in ``ALGORITHMS``."""
 
     name: ClassVar[str] = "tree"
+    gaussian: ClassVar[bool] = True
     title: ClassVar[str] = "Private decision trees"
     description: ClassVar[str] = (
         "A model that predicts a class attribute: a decision tree, grown level by level with noisy "

@@ -22,11 +22,16 @@ COUNT_TARGET = "leaf_count_error"
 
 #: The depth of id3 that a quote compares a model without depth with: the default of id3.
 DEPTH = 5
-#: The sentence of a quote about the expectation.
-EXPECTED = (
-    " By public facts alone, `expected_best` of id3, forest and naive_bayes is likely to predict "
-    "best at this loss and depth."
-)
+
+
+def expected(loss: PrivacyLoss) -> str:
+    """Returns the sentence of a quote about the expectation, which there is for losses in ε."""
+    if loss.unpriced:
+        return ""
+    return (
+        " By public facts alone, `expected_best` of id3, forest and naive_bayes is likely to "
+        "predict best at this loss and depth."
+    )
 
 
 class TreeQuery(Query):
@@ -52,8 +57,11 @@ class TreeQuery(Query):
     def _expectation(self, dataset: Dataset, loss: PrivacyLoss, max_depth: int) -> dict[str, str]:
         """Returns the learner that public facts expect the best at this loss, for a quote.
 
-        ``loss`` is that of a change of one record of ``dataset``, under its relation.
+        ``loss`` is that of a change of one record of ``dataset``, under its relation. The rule was
+        fitted to Laplace noise, so there is no expectation for a loss in ρ alone.
         """
+        if loss.unpriced:
+            return {}
         return {"expected_best": expected_best(self._task(dataset), dataset, loss, max_depth)}
 
     def _inputs(self) -> str:

@@ -80,6 +80,15 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         }
 
 
+def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields a model of each algorithm that takes Gaussian noise."""
+    domain = dataset.domain
+    if isinstance(domain, TableDomain) and domain.class_attribute is not None:
+        yield {"kind": "tree", "max_depth": 2}
+        yield {"kind": "tree", "algorithm": "naive_bayes"}
+        yield {"kind": "tree", "algorithm": "forest", "trees": 2, "max_depth": 2}
+
+
 def _counts(*counts: int) -> dict[str, Any]:
     """Counts of the two classes with noise of scale 10."""
     pairs = zip(("<=50K", ">50K"), counts, strict=True)
@@ -103,6 +112,7 @@ EXAMPLES = Examples(
     },
     every=_every,
     large=_small,
+    gaussian=_gaussian,
     queries={
         "tree": Example("A decision tree with noisy class counts", GROWN),
         "tree search": Example("A tree for one class, by its rates", EVOLVED),

@@ -22,16 +22,17 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import counted, version_of
 from app.queries.parts.suppression import leaf_counts
-from app.queries.tree.common import COUNT_TARGET, DEPTH, EXPECTED, SelectingQuery
+from app.queries.tree.common import COUNT_TARGET, DEPTH, SelectingQuery, expected
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES
 from mechanisms.model.work import Work
+from mechanisms.noise.count_noise import likely_error
 from mechanisms.trees.expectation import TREES
 from mechanisms.trees.forest import PrivateSplits, RandomSplits, grown_forest, random_forest
 from mechanisms.trees.id3 import Id3
-from mechanisms.trees.id3.budget import count_error, most_nodes
+from mechanisms.trees.id3.budget import most_nodes
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS
 
 #: Bytes for each released count: its copies, its interval and its JSON.
@@ -51,13 +52,15 @@ class Forest(SelectingQuery):
         "sensitivity, 2017, with exact noise, and with the loss shared in place of the records"
     )
     targets: ClassVar[tuple[str, ...]] = (COUNT_TARGET,)
+    gaussian: ClassVar[bool] = True
 
     algorithm: Literal["forest"]
     trees: int = Field(default=TREES, ge=1, le=64)
     splits: Literal["random", "private"] = Field(
         default="random",
         description=(
-            "`random` spends all of ε on the counts of leaves; `private` selects splits as id3 does"
+            "`random` spends the whole loss on the counts of leaves; `private` selects splits as "
+            "id3 does"
         ),
     )
     max_depth: int = Field(default=DEPTH, ge=0, le=MAX_DEPTH)
@@ -99,7 +102,7 @@ class Forest(SelectingQuery):
         native = self._native(dataset, loss)
         if self.splits == "random":
             return self._random(dataset).work(native.dataset, native.loss)
-        return self._private(dataset).work(native.dataset)
+        return self._private(dataset).work(native.dataset, native.loss)
 
     def lowerable(self) -> tuple[str, ...]:
         return ("trees", "max_depth")
@@ -142,7 +145,7 @@ class Forest(SelectingQuery):
         if self.splits == "random":
             return self._random(native.dataset).count_error(native.dataset, native.loss)
         first, *_ = self._private(native.dataset).budgets(native.loss)
-        return count_error(first.leaf(first.splits), CONFIDENCE)
+        return likely_error({first.leaf_law(first.splits): 1}, CONFIDENCE)
 
     def _accuracy(self, native: Native) -> dict[str, Any]:
         return {
@@ -151,6 +154,7 @@ class Forest(SelectingQuery):
             **self._expectation(native.dataset, native.loss, self.max_depth),
             "explanation": (
                 f"With this probability a class count of a leaf is off by at most `{COUNT_TARGET}`."
-                " Every tree reads all records, so fewer trees mean less noise in each." + EXPECTED
+                " Every tree reads all records, so fewer trees mean less noise in each."
+                + expected(native.loss)
             ),
         }

@@ -16,16 +16,18 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import leaf_counts
-from app.queries.tree.common import COUNT_TARGET, DEPTH, EXPECTED, SelectingQuery
+from app.queries.tree.common import COUNT_TARGET, DEPTH, SelectingQuery, expected
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_DEPTH
 from mechanisms.model.work import Work
+from mechanisms.noise.count_noise import likely_error, variance
 from mechanisms.trees.id3 import Budget, Id3, grow
-from mechanisms.trees.id3.budget import count_error, most_nodes, share_for_count_error
-from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count
+from mechanisms.trees.id3.budget import most_nodes, share_for_count_error
+from mechanisms.trees.id3.gaussian_budget import GaussianBudget
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count_of
 
 #: A quote gives, for each of these probabilities, the lead in score with which the best split is
 #: chosen.
@@ -44,6 +46,7 @@ class Id3Tree(SelectingQuery):
         "Local Dampening, PVLDB 14(4), 2021, section 5.2; Friedman and Schuster, KDD 2010"
     )
     targets: ClassVar[tuple[str, ...]] = (SCORE_TARGET, COUNT_TARGET)
+    gaussian: ClassVar[bool] = True
 
     algorithm: Literal["id3"] = "id3"
     criterion: Literal["information_gain", "gini", "max"] = "gini"
@@ -59,7 +62,7 @@ class Id3Tree(SelectingQuery):
         own = budget.steps(self._selector(), task.levels, len(task.labels))
         accuracy = self._accuracy(id3, budget, splitting.one_way)
         accuracy |= self._expectation(native.dataset, native.loss, self.max_depth)
-        accuracy["explanation"] += EXPECTED
+        accuracy["explanation"] += expected(native.loss)
         if self.sensitivity is Sensitivity.GLOBAL and SCORE_TARGET in accuracy:
             unit = splitting.grid.cap / 2**splitting.grid.bits
             accuracy["utility_below_best"] = significant(accuracy[SCORE_TARGET] * unit)
@@ -91,7 +94,7 @@ class Id3Tree(SelectingQuery):
 
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         native = as_add_remove(dataset, loss)
-        return self._id3(native.dataset).work(native.dataset)
+        return self._id3(native.dataset).work(native.dataset, native.loss)
 
     def lowerable(self) -> tuple[str, ...]:
         return ("max_depth",)
@@ -118,10 +121,10 @@ class Id3Tree(SelectingQuery):
             self.prune,
         )
 
-    def _accuracy(self, id3: Id3, budget: Budget, one_way: bool) -> dict[str, Any]:
+    def _accuracy(self, id3: Id3, budget: Budget | GaussianBudget, one_way: bool) -> dict[str, Any]:
         accuracy: dict[str, Any] = {
             "confidence": CONFIDENCE,
-            COUNT_TARGET: count_error(budget.leaf(budget.splits), CONFIDENCE),
+            COUNT_TARGET: likely_error({budget.leaf_law(budget.splits): 1}, CONFIDENCE),
             "explanation": (
                 f"With this probability a class count of a leaf is off by at most `{COUNT_TARGET}`,"
                 " less in leaves that stopped early."
@@ -129,7 +132,7 @@ class Id3Tree(SelectingQuery):
         }
         count = len(id3.task.attributes)
         if budget.splits and count > 1:
-            share, selector = PrivacyLoss(budget.share), self._selector()
+            share, selector = budget.split_loss, self._selector()
 
             def lead(chance: float) -> float:
                 return significant(selector.accuracy(count, share, 1, chance, one_way=one_way))
@@ -147,7 +150,8 @@ class Id3Tree(SelectingQuery):
         if budget.splits:
             classes = len(id3.task.labels)
             most = max(id3.task.levels)
-            accuracy["least_count_to_split"] = least_count(budget.share, most, classes)
+            spread = variance(budget.count_law)
+            accuracy["least_count_to_split"] = least_count_of(spread, most, classes)
             accuracy["explanation"] += (
                 " A node that may ask every attribute is split from `least_count_to_split` noisy "
                 "records on."

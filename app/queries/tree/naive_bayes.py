@@ -13,7 +13,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import suppressed
-from app.queries.tree.common import DEPTH, EXPECTED, TreeQuery
+from app.queries.tree.common import DEPTH, TreeQuery, expected
 from mechanisms.model.domains import Dataset
 from mechanisms.model.number import Number, whole_numbers
 from mechanisms.model.release import Release
@@ -41,6 +41,7 @@ class NaiveBayes(TreeQuery):
         "with exact noise on the public domain of a table"
     )
     targets: ClassVar[tuple[str, ...]] = (COUNT_TARGET,)
+    gaussian: ClassVar[bool] = True
 
     algorithm: Literal["naive_bayes"]
 
@@ -93,7 +94,8 @@ class NaiveBayes(TreeQuery):
             **self._expectation(plan.dataset, plan.loss, DEPTH),
             "explanation": (
                 f"With this probability a count of the model is off by at most `{COUNT_TARGET}`. "
-                "The fewer attributes there are, the less noise each count has." + EXPECTED
+                "The fewer attributes there are, the less noise each count has."
+                + expected(plan.loss)
             ),
         }
 

@@ -32,9 +32,15 @@ class ClusteringCall(Call):
         dataset: str,
         clusters: int,
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Clusters:
-        """Pay for the centres of clusters of the private records and return them."""
-        return self.ask(dataset, clustering(clusters, **options), epsilon=epsilon, key=key)
+        """Pay for the centres of clusters of the private records and return them.
+
+        ``rho`` in place of ``epsilon``: Gaussian noise on counts and sums, in accounts that allow
+        it.
+        """
+        query = clustering(clusters, **options)
+        return self.ask(dataset, query, epsilon=epsilon, rho=rho, key=key)

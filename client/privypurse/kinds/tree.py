@@ -58,7 +58,8 @@ class TreeCall(Call):
         dataset: str,
         algorithm: Growing = "id3",
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Trees: ...
@@ -68,7 +69,8 @@ class TreeCall(Call):
         dataset: str,
         algorithm: Literal["naive_bayes"],
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         **options: Unpack[Options],
     ) -> NaiveBayes: ...
@@ -77,11 +79,15 @@ class TreeCall(Call):
         dataset: str,
         algorithm: Algorithm = "id3",
         *,
-        epsilon: Number,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
         key: str | None = None,
         **options: Unpack[Options],
     ) -> Trees | NaiveBayes:
-        """Pay for a query of kind ``tree`` and return its decision trees or its naive Bayes."""
+        """Pay for a query of kind ``tree`` and return its decision trees or its naive Bayes.
+
+        ``rho`` in place of ``epsilon``: Gaussian noise on the counts, in accounts that allow it.
+        """
         query: Query[Any] = tree(algorithm, **options)
-        answer: Trees | NaiveBayes = self.ask(dataset, query, epsilon=epsilon, key=key)
+        answer: Trees | NaiveBayes = self.ask(dataset, query, epsilon=epsilon, rho=rho, key=key)
         return answer

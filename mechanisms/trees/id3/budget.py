@@ -8,7 +8,8 @@ contain disjoint records, and so do the classes of a leaf: they compose in paral
 
 Danger: a leaf that stops early takes all of ε that is left on its path. Its ρ grows like ε², so the
 charge in ρ is that of the most expensive path, which mostly ends at the root, and not the sum of
-the steps of the longest path.
+the steps of the longest path. In accounts that count in ρ such a leaf takes what is left of ρ
+instead (``in_rho``), so that all paths cost what the longest one costs.
 
 Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 2, without the count at forced leaves.
 """
@@ -19,23 +20,29 @@ from fractions import Fraction
 
 from accounting.composition import Step
 from accounting.privacy_loss import NANO, PrivacyLoss
-from accounting.rho import FEMTO, Pure, RhoBound
+from accounting.rho import FEMTO, Pure, RhoBound, largest_pure, pure_femto
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 
+#: What steps are called in prices.
+COUNT = "noisy record count of each node (disjoint records), for the stop rule"
+LEAF = "noisy class counts of each leaf (disjoint records)"
+
 
 @dataclass(frozen=True)
 class Budget:
     """Shares of ``loss`` on a path of at most ``splits`` splits.
 
+    ``in_rho``: the selector of splits, if a leaf that stops early takes what is left of ρ.
     Raises: UnsupportedQuery when a share is less than 10⁻⁹ or out of the range of exact noise.
     """
 
     loss: PrivacyLoss
     splits: int
+    in_rho: Selector | None = None
 
     def __post_init__(self) -> None:
         if self.share < 1:
@@ -44,18 +51,42 @@ class Budget:
         # selections, of leaf counts and of record counts.
         Rate.of(self.share, score_bits(1))
         for depth in range(self.splits + 1):
-            Rate.of_counts(self.leaf(depth))
-        Rate.of_counts(self.share)
+            self.leaf_law(depth)
+        self.count_law  # noqa: B018 - the property raises
 
     @property
     def share(self) -> int:
         """The loss of one record count, or of the choice of one split, in nano-epsilons."""
         return self.loss.epsilon_nano // (2 * self.splits + 1)
 
+    @property
+    def count_law(self) -> Rate:
+        """The noise of the record count of a node that may be split."""
+        return Rate.of_counts(self.share)
+
+    @property
+    def split_loss(self) -> PrivacyLoss:
+        """The loss of the choice of one split."""
+        return PrivacyLoss(self.share)
+
+    def leaf_law(self, depth: int) -> Rate:
+        """The noise of the class counts of a leaf at this depth."""
+        return Rate.of_counts(self.leaf(depth))
+
     def leaf(self, depth: int) -> int:
-        """The rest of the loss of a path, in nano-epsilons, for the class counts of its leaf."""
-        counts = depth if depth == self.splits else depth + 1
-        return self.loss.epsilon_nano - (counts + depth) * self.share
+        """The loss of a leaf, in nano-epsilons: what is left on its path of ε, or of ρ too."""
+        splits = self.splits
+        counts = depth if depth == splits else depth + 1
+        rest = self.loss.epsilon_nano - (counts + depth) * self.share
+        if self.in_rho is None or depth == splits:
+            return rest
+        count, split = (bound.femto() for bound in self._bounds(self.in_rho))
+        last = pure_femto(self.leaf(splits))
+        return min(rest, largest_pure((splits - counts) * count + (splits - depth) * split + last))
+
+    def _bounds(self, selector: Selector) -> tuple[RhoBound, RhoBound]:
+        """The ρ of a record count and of the choice of a split."""
+        return Pure(self.split_loss.epsilon()), selector.rho_bound(self.split_loss, 1)
 
     def steps(self, selector: Selector, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
         """One step per share, root first; ``levels`` are the level counts of all attributes.
@@ -63,10 +94,9 @@ class Budget:
         ``times`` is the largest possible number of nodes at a depth, by public facts. The ρ of the
         leaves is what the most expensive path spends beyond the other steps.
         """
-        share = PrivacyLoss(self.share)
-        count, split = Pure(share.epsilon()), selector.rho_bound(share, 1)
+        share, (count, split) = self.split_loss, self._bounds(selector)
         each = (
-            ("noisy record count of each node (disjoint records), for the stop rule", count),
+            (COUNT, count),
             (f"{selector.name} of the split of each node (disjoint records)", split),
         )
         steps = [
@@ -75,9 +105,10 @@ class Budget:
             for what, bound in each
         ]
         last = PrivacyLoss(self.leaf(self.splits), self.loss.delta_atto)
-        what = "noisy class counts of each leaf (disjoint records)"
+        what = LEAF
         if self.splits:
-            what += "; a leaf that stops early takes all that is left on its path"
+            rest = "what is left of ρ" if self.in_rho is not None else "all that is left"
+            what += f"; a leaf that stops early takes {rest} on its path"
         leaves = most_nodes(levels, self.splits) * classes
         return (*steps, Step(what, last, leaves, "parallel", LeafRest(self, count, split)))
 

@@ -15,11 +15,12 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.level_tables import rows_read
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.model.work import NOTHING, Work, times, together, work
-from mechanisms.noise.discrete_laplace import discrete_laplace
-from mechanisms.noise.rate import Rate
+from mechanisms.noise.count_noise import noisy, variance
+from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
 from mechanisms.selection import Selector
 from mechanisms.selection.dampening import check_exact
 from mechanisms.trees.id3.budget import Budget, most_nodes
+from mechanisms.trees.id3.gaussian_budget import GaussianBudget
 from mechanisms.trees.id3.node import Node, as_json, prune
 from mechanisms.trees.id3.split_rule import BITS, CRITERIA, SplitRule
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, to_split
@@ -40,13 +41,15 @@ class Id3:
     sensitivity: Sensitivity
     selector: Selector
     prune: bool
+    #: True if a leaf that stops early takes what is left of ρ, and not of ε.
+    in_rho: bool = False
 
     @property
     def splits(self) -> int:
         """L, the most splits on a path from the root to a leaf."""
         return min(self.max_depth, len(self.task.attributes))
 
-    def work(self, dataset: Dataset) -> Work:
+    def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         """The public work of growing a tree; all nodes of a depth hold every row once."""
         rows, task = row_bound(dataset), self.task
         criterion, levels = CRITERIA[self.criterion], sum(task.levels)
@@ -57,10 +60,17 @@ class Id3:
         counted = work("rows of nodes", root + below) if self.splits else NOTHING
         nodes = sum(most_nodes(task.levels, depth) for depth in range(self.splits + 1))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
-        return together(counted, times(scored, self.splits), work("nodes", nodes * NODE + cells))
+        each = work("nodes", nodes * NODE + cells)
+        dearer = GAUSSIAN_WORK if loss.unpriced else 1
+        return together(counted, times(scored, self.splits), times(each, dearer))
 
-    def budget(self, loss: PrivacyLoss) -> Budget:
-        return Budget(loss, self.splits)
+    def budget(self, loss: PrivacyLoss, splits: int | None = None) -> Budget | GaussianBudget:
+        """The shares of a tree of so many splits on a path, by default ``self.splits``."""
+        if splits is None:
+            splits = self.splits
+        if loss.unpriced:
+            return GaussianBudget(loss, splits, self.selector)
+        return Budget(loss, splits, self.selector if self.in_rho else None)
 
     def splitting(self, dataset: Dataset) -> SplitRule:
         """The split rule. Raises: UnsupportedQuery from public facts when the dataset does not
@@ -83,11 +93,11 @@ def grow(context: QueryContext, request: Id3) -> dict[str, Any]:
 
     Raises: UnsupportedQuery as ``Id3.budget`` and ``Id3.splitting``, before anything private is
         read.
-    Privacy: ε-DP under add/remove: along a path by sequential composition, across siblings and the
-        classes of a leaf by parallel composition. Stopping, pruning and labels are functions of
-        released counts.
+    Privacy: the loss of the context under add/remove: along a path by sequential composition,
+        across siblings and the classes of a leaf by parallel composition. Stopping, pruning and
+        labels are functions of released counts.
     Source: Local Dampening, PVLDB 14(4), 2021, section 5.2 and Algorithm 2, with the stop rule
-        √2/ε; noisy counts by discrete Laplace.
+        √2/ε; noisy counts by discrete Laplace, or by discrete Gaussian for a loss in ρ alone.
     """
     budget, splitting = request.budget(context.loss), request.splitting(context.dataset)
     growth = _TreeGrowth(context, request, budget, splitting)
@@ -105,7 +115,7 @@ def grow(context: QueryContext, request: Id3) -> dict[str, Any]:
 class _TreeGrowth:
     context: QueryContext
     request: Id3
-    budget: Budget
+    budget: Budget | GaussianBudget
     splitting: SplitRule
     #: The number of nodes of the tree so far.
     nodes: int = 1
@@ -138,14 +148,13 @@ class _TreeGrowth:
     def _to_split(self, level: Sequence[Node]) -> list[int]:
         """The numbers of the nodes to split, by their noisy counts."""
         totals = np.array([node.counts.sum() for node in level], dtype=np.int64)
-        noisy = self._noisy(totals, self.budget.share)
-        task = self.request.task
+        law, task = self.budget.count_law, self.request.task
         return to_split(
-            noisy.tolist(),
+            noisy(totals, law, self.context).tolist(),
             [max(task.levels[a] for a in node.remaining) for node in level],
             self.classes[1],
             task.cells,
-            self.budget.share,
+            variance(law),
             self.nodes,
         )
 
@@ -172,7 +181,7 @@ class _TreeGrowth:
         tables = dict(zip(attributes, self._tables(nodes, attributes), strict=True))
         chosen = self.splitting.choose(
             [[tables[a][i] for a in node.remaining] for i, node in enumerate(nodes)],
-            self.context.at(PrivacyLoss(self.budget.share)),
+            self.context.at(self.budget.split_loss),
         )
         for i, (node, place) in enumerate(zip(nodes, chosen, strict=True)):
             node.split(node.remaining[place], tables[node.remaining[place]][i])
@@ -199,13 +208,7 @@ class _TreeGrowth:
         """Release the class counts of leaves at one depth."""
         if not leaves:
             return
-        epsilon = self.budget.leaf(depth)
-        noisy = self._noisy(np.stack([leaf.counts for leaf in leaves]), epsilon)
-        for leaf, released in zip(leaves, noisy.tolist(), strict=True):
-            leaf.release(released, epsilon)
-
-    def _noisy(self, counts: Integers, epsilon_nano: int) -> Integers:
-        """Release counts, in their shape."""
-        rate, context = Rate.of_counts(epsilon_nano), self.context
-        noisy = discrete_laplace(counts.ravel(), rate, context.randomness, context.executor)
-        return noisy.reshape(counts.shape)
+        law = self.budget.leaf_law(depth)
+        counts = noisy(np.stack([leaf.counts for leaf in leaves]), law, self.context)
+        for leaf, released in zip(leaves, counts.tolist(), strict=True):
+            leaf.release(released, law)

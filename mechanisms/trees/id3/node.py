@@ -5,8 +5,8 @@ are clamped at 0, and a node has the sums of the counts below it. From the botto
 children are all leaves becomes a leaf in two cases. Either all of its children have its label, or
 the noise explains the records that they additionally classify correctly:
     hits(children) − hits(node) ≤ √2/ε · √(number of leaf counts),  hits = Σ max over classes,
-that is, the standard deviation of the sum of the noise. For leaves released at different ε the
-variances are added, which is the same rule.
+that is, the standard deviation of the sum of the noise. For leaves released at different ε, or
+with Gaussian noise, the variances are added, which is the same rule.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from accounting.privacy_loss import NANO
 from mechanisms.model.number import CONFIDENCE, Number
 from mechanisms.model.sensitivity import Integers
-from mechanisms.noise.rate import Rate
-from mechanisms.noise.unequal_sums import likely_sum_error
+from mechanisms.noise.count_noise import Law, likely_error, variance
 from mechanisms.trees.task import Task
 
 
@@ -40,10 +38,10 @@ class Node:
     children: list[Node] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     raw: list[int] = field(default_factory=list)
-    #: For each noise rate, the number of noise draws of that rate in one raw count.
-    noises: Counter[Rate] = field(default_factory=Counter)
+    #: For each law of noise, the number of noise draws of that law in one raw count.
+    noises: Counter[Law] = field(default_factory=Counter)
     pruned: bool = False
-    #: The variance of the noise of all leaf counts below: at most 2/ε² per count.
+    #: A bound on the variance of the noise of all leaf counts below.
     variance: Fraction = Fraction(0)
 
     def split(self, attribute: int, table: Integers) -> None:
@@ -52,11 +50,11 @@ class Node:
         remaining = tuple(a for a in self.remaining if a != attribute)
         self.children = [Node(remaining, counts) for counts in table]
 
-    def release(self, counts: Sequence[int], epsilon_nano: int) -> None:
-        """Turn the node into a leaf with these noisy counts."""
+    def release(self, counts: Sequence[int], law: Law) -> None:
+        """Turn the node into a leaf with these noisy counts, whose noise has this law."""
         self.released, self.raw = list(counts), list(counts)
-        self.noises = Counter({Rate.of_counts(epsilon_nano): 1})
-        self.variance = len(counts) * 2 * Fraction(NANO, epsilon_nano) ** 2
+        self.noises = Counter({law: 1})
+        self.variance = len(counts) * variance(law)
 
     def prune(self, released: Sequence[int], variance: Fraction) -> None:
         """Turn a node whose children are leaves into a leaf with these sums of their counts."""
@@ -67,7 +65,7 @@ class Node:
 
     def numbers(self) -> list[Number]:
         """The released counts of a leaf; the interval is of the raw count."""
-        error = likely_sum_error(self.noises, CONFIDENCE)
+        error = likely_error(self.noises, CONFIDENCE)
         raw = [Number.around(count, error) for count in self.raw]
         if not self.pruned:
             return raw
@@ -104,7 +102,7 @@ def prune(node: Node) -> None:
     clamped = [[max(count, 0) for count in child.released] for child in node.children]
     sums = [sum(column) for column in zip(*clamped, strict=True)]
     label = sums.index(max(sums))
-    variance = sum((child.variance for child in node.children), node.variance)
+    whole = sum((child.variance for child in node.children), node.variance)
     gain = sum(map(max, clamped)) - max(sums)
-    if all(child.label() == label for child in node.children) or gain**2 <= variance:
-        node.prune(sums, variance)
+    if all(child.label() == label for child in node.children) or gain**2 <= whole:
+        node.prune(sums, whole)

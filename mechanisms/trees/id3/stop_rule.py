@@ -2,12 +2,13 @@
 
 A node with N_T noisy records is split when N_T / (t·|C|) is at least √2 / ε, the standard deviation
 of the noise of a count. Here t is the largest number of levels among its remaining attributes, and
-|C| the number of classes. In whole numbers, with ε = E / 10⁹: N_T > 0 and (N_T·E)² ≥
-2·(t·|C|·10⁹)².
+|C| the number of classes. For Gaussian noise of σ it is split at σ in place of √2 / ε. In whole
+numbers: N_T > 0 and N_T² ≥ v·(t·|C|)², where v bounds the variance of the noise.
 """
 
 from collections.abc import Sequence
-from math import isqrt
+from fractions import Fraction
+from math import ceil, isqrt
 
 from accounting.privacy_loss import NANO
 from mechanisms.model.tree_shape import MAX_NODES
@@ -17,10 +18,14 @@ MAX_COUNTERS = 1 << 24
 
 
 def least_count(epsilon_nano: int, levels: int, classes: int) -> int:
-    """The least noisy count at which a node is split."""
-    goal = 2 * (levels * classes * NANO) ** 2
-    root = isqrt(goal - 1) + 1  # the least whole number whose square reaches the goal
-    return max(1, -(-root // epsilon_nano))
+    """The least noisy count at which a node is split, for Laplace noise at ε."""
+    return least_count_of(2 * Fraction(NANO, epsilon_nano) ** 2, levels, classes)
+
+
+def least_count_of(variance: Fraction, levels: int, classes: int) -> int:
+    """The same for noise of this variance."""
+    goal = ceil(variance * (levels * classes) ** 2)
+    return max(1, isqrt(goal - 1) + 1)
 
 
 def to_split(
@@ -28,7 +33,7 @@ def to_split(
     levels: Sequence[int],
     classes: int,
     cells: int,
-    epsilon_nano: int,
+    variance: Fraction,
     nodes: int,
 ) -> list[int]:
     """The numbers of the nodes of one depth that are split, ascending.
@@ -40,11 +45,12 @@ def to_split(
         noisy: released record counts.
         levels: t of each node, from public facts and released splits.
         classes, cells: |C|, and the number of counters of one node.
+        variance: a bound on that of the noise of one count.
         nodes: the number of nodes of the tree so far.
 
     Privacy: a function of released values.
     """
-    least = {t: least_count(epsilon_nano, t, classes) for t in set(levels)}
+    least = {t: least_count_of(variance, t, classes) for t in set(levels)}
     eligible = [i for i, count in enumerate(noisy) if count >= least[levels[i]]]
     eligible.sort(key=lambda i: (-noisy[i], i))
     room, chosen = MAX_NODES - nodes, []

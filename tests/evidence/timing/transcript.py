@@ -22,6 +22,8 @@ _LARGE, _SMALL = 10**9, 0
 
 #: The modules whose noisy counts decide what follows inside the same query.
 _RELEASES = ("trees.id3.grow", "distances.tables")
+#: The functions that add noise to counts.
+_NOISES = {"noisy", "discrete_laplace", "discrete_gaussian"}
 
 
 @contextmanager
@@ -36,7 +38,7 @@ def fixed() -> Iterator[None]:
         stack.enter_context(patch.object(SplitRule, "choose", places))
         for name in _RELEASES:
             module = import_module(f"mechanisms.{name}")
-            for noise in vars(module).keys() & {"discrete_laplace", "discrete_gaussian"}:
+            for noise in vars(module).keys() & _NOISES:
                 release = getattr(module, noise)
                 stack.enter_context(patch.object(module, noise, replaced(release)))
         yield

@@ -21,6 +21,7 @@ from accounting.rho import (
     Pure,
     RhoBound,
     Together,
+    in_femto,
     laplace_rho,
     largest_pure,
     pure_femto,
@@ -75,6 +76,7 @@ def test_laplace_is_between_the_exact_value_and_that_of_any_release(
 @given(nano=st.integers(1, 10**15))
 def test_a_charge_keeps_sums_to_64_bits(nano: int) -> None:
     assert 0 < pure_femto(nano) <= min(nano * (FEMTO // NANO), LARGEST_FEMTO)
+    assert pure_femto(nano) == in_femto(pure_rho(Fraction(nano, NANO)))
 
 
 @given(room=st.integers(0, 10**16))

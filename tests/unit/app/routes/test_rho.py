@@ -361,6 +361,34 @@ def test_rho_is_one_amount_of_kinds_with_gaussian_noise(
         assert staff("ana", "POST", f"/v1/{path}", json=in_rho(**fields)).status_code == 422
 
 
+@pytest.mark.parametrize("algorithm", ["id3", "forest", "naive_bayes"])
+def test_trees_are_learned_from_counts_with_gaussian_noise(staff: Service, algorithm: str) -> None:
+    query = {"kind": "tree", "algorithm": algorithm, "class_attribute": "town"}
+    quote = staff("ana", "POST", "/v1/quotes", json=in_rho("0.5", query=query)).json()
+    assert "expected_best" not in quote["accuracy"]
+    reply = staff("ana", "POST", "/v1/queries", json=in_rho("0.5", query=query))
+    assert reply.status_code == 201, reply.text
+    body = reply.json()
+    assert (body["charge"], body["steps"]) == (quote["charge"], quote["steps"])
+    assert body["charge"]["epsilon"] is None
+    assert body["answer"]["confidence"] == 0.95
+    evolved = {**query, "algorithm": "evolutionary", "positive_class": "a"}
+    refused = staff("ana", "POST", "/v1/quotes", json=in_rho("0.5", query=evolved))
+    assert refused.status_code == 422
+
+
+@pytest.mark.parametrize("encoding", ["one_hot", "learned_distance"])
+def test_clusters_are_found_by_sums_with_gaussian_noise(staff: Service, encoding: str) -> None:
+    query = {"kind": "clustering", "clusters": 2, "encoding": encoding, "starts": 1}
+    quote = staff("ana", "POST", "/v1/quotes", json=in_rho("0.5", query=query)).json()
+    assert "Gaussian noise of standard deviation" in quote["accuracy"]["explanation"]
+    reply = staff("ana", "POST", "/v1/queries", json=in_rho("0.5", query=query))
+    assert reply.status_code == 201, reply.text
+    body = reply.json()
+    assert (body["charge"], body["steps"]) == (quote["charge"], quote["steps"])
+    assert len(body["answer"]["centres"]) == len(body["answer"]["sizes"]["value"]) == 2
+
+
 def test_the_largest_rho_has_a_price(staff: Service) -> None:
     """A search for the ε of this ρ has no end where every charge is the largest."""
     quote = staff("ana", "POST", "/v1/quotes", json=in_rho("1000"))

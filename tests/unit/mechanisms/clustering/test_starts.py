@@ -117,7 +117,7 @@ def test_noise_on_counts_covers_every_attribute(
         used.append(rate)
         return counts
 
-    monkeypatch.setattr(starts, "discrete_laplace", without_noise)
+    monkeypatch.setattr(starts, "noisy", without_noise)
 
     def vector(rows: TableRecords) -> Any:
         margins = noisy_margins(context(rows, dataset, PrivacyLoss(NANO)), attributes, moves)

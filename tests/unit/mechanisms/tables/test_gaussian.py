@@ -23,7 +23,14 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.noise import gaussian_sums
 from mechanisms.noise.discrete_gaussian import MOST_STEPS, Deviation
-from mechanisms.noise.gaussian_sums import MOST_PLACES, half_width, places, tails, variance
+from mechanisms.noise.gaussian_sums import (
+    MOST_PLACES,
+    half_width,
+    places,
+    sum_half_width,
+    tails,
+    variance,
+)
 from mechanisms.tables.aggregates import CountOf, MeanOf, QuantilesOf, SumOf, VarianceOf
 from mechanisms.tables.grouping import Levels
 from mechanisms.tables.noise import GaussianNoise
@@ -158,6 +165,25 @@ def test_widths_are_the_least_that_hold(steps: int) -> None:
             m = half_width(deviation, terms, miss)
             assert law[middle - m : middle + m + 1].sum() >= 1 - miss
             assert m == 0 or law[middle - m + 1 : middle + m].sum() < 1 - miss
+
+
+@pytest.mark.parametrize("steps", [(300, 1500), (300, 7253), (2048, 7253), (2500, 4000, 7253)])
+def test_widths_of_sums_of_several_deviations_are_the_least_that_hold(
+    steps: tuple[int, ...],
+) -> None:
+    noises = {Deviation(one): terms for terms, one in enumerate(steps, 1)}
+    places, law = np.arange(-150, 151), np.ones(1)
+    for deviation, terms in noises.items():
+        single = np.exp(-(places**2) / (2 * float(deviation.square)))
+        for _ in range(terms):
+            law = np.convolve(law, single / single.sum())
+    middle = len(law) // 2
+    for miss in (MISS, Fraction(1, 1000)):
+        m = sum_half_width(noises, miss)
+        assert law[middle - m : middle + m + 1].sum() >= 1 - miss
+        assert law[middle - m + 1 : middle + m].sum() < 1 - miss
+    wide = {Deviation(MOST_STEPS): 1, Deviation(300): 2}
+    assert sum_half_width(wide, MISS) == half_width(Deviation(MOST_STEPS), 1, MISS)
 
 
 def test_wide_sums_are_normal() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounting.composition import Step, total, total_rho
-from accounting.privacy_loss import PrivacyLoss
-from accounting.rho import Pure
+from accounting.conversion import rho_limit
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from accounting.rho import Pure, pure_femto
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES
 from mechanisms.selection import SELECTORS
@@ -78,6 +79,36 @@ def test_rho_is_that_of_the_most_expensive_path() -> None:
     assert total_rho(longest) == 6298380582993
     half = Budget(PrivacyLoss.parse("0.5"), 5).steps(exponential, [2] * 5, 2)
     assert round(total_rho(half) / 10**15, 4) == 0.1026
+
+
+@pytest.mark.parametrize("selector", SELECTORS)
+@settings(max_examples=30)
+@given(st.integers(10**7, 10**11), st.integers(0, 12))
+def test_an_early_leaf_takes_what_is_left_of_rho(selector: str, epsilon: int, splits: int) -> None:
+    chosen = SELECTORS[selector]
+    budget = Budget(PrivacyLoss(epsilon), splits, chosen)
+    steps = budget.steps(chosen, [2] * max(splits, 1), 2)
+    assert total(steps) == budget.loss
+    whole, share = total_rho(steps), Pure(budget.split_loss.epsilon()).femto()
+    split = chosen.rho_bound(budget.split_loss, 1).femto()
+    plain = Budget(PrivacyLoss(epsilon), splits)
+    for depth in range(splits):
+        spent = (depth + 1) * share + depth * split
+        assert spent + pure_femto(budget.leaf(depth)) <= whole
+        assert budget.leaf(splits) <= budget.leaf(depth) <= plain.leaf(depth)
+        more = budget.leaf(depth) + 1
+        assert more > plain.leaf(depth) or spent + pure_femto(more) > whole
+    assert budget.leaf(splits) == plain.leaf(splits)
+
+
+def test_rho_of_leaves_that_take_what_is_left_of_it() -> None:
+    """The vector of the theory, and its table: three queries of ε = 0.5 fit E = 1, 24 fit 3."""
+    exponential = SELECTORS["exponential"]
+    steps = Budget(PrivacyLoss.parse("0.3"), 2, exponential).steps(exponential, [2, 5, 3], 2)
+    assert total_rho(steps) == 6298380582993
+    half = Budget(PrivacyLoss.parse("0.5"), 5, exponential).steps(exponential, [2] * 5, 2)
+    room = [rho_limit(e * NANO, ATTO // 10**6) for e in (1, 3, 10)]
+    assert [one // total_rho(half) for one in room] == [3, 24, 205]
 
 
 def test_a_person_with_more_records_has_the_path_of_the_group() -> None:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from accounting.privacy_loss import NANO
 from mechanisms.model.number import CONFIDENCE
+from mechanisms.noise.count_noise import Law
+from mechanisms.noise.discrete_gaussian import GRID, Deviation
+from mechanisms.noise.gaussian_sums import sum_half_width
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.unequal_sums import likely_sum_error
 from mechanisms.trees.id3.node import Node, prune
 
 
 def leaf(*counts: int, epsilon: int = NANO) -> Node:
+    return released(counts, Rate.of_counts(epsilon))
+
+
+def released(counts: Sequence[int], law: Law) -> Node:
     node = Node((), np.zeros(len(counts), np.int64))
-    node.release(counts, epsilon)
+    node.release(counts, law)
     return node
 
 
@@ -51,6 +59,20 @@ def test_leaves_released_at_other_losses_count_with_their_own_noise() -> None:
     other = inner(leaf(100, 0, epsilon=NANO // 10), leaf(0, 21, epsilon=NANO))
     prune(other)
     assert other.children
+
+
+def test_leaves_with_gaussian_noise_add_their_variances() -> None:
+    wide, narrow = Deviation(10 * GRID), Deviation(GRID)
+    for gain, stays in ((14, False), (15, True)):  # 2·100 + 2·1 = 202 is between their squares
+        node = inner(released((100, 0), wide), released((0, gain), narrow))
+        prune(node)
+        assert bool(node.children) is stays
+    node = inner(released((100, 0), wide), released((90, 2), narrow), released((90, 2), wide))
+    prune(node)
+    (first, _) = node.numbers()
+    error = sum_half_width({wide: 2, narrow: 1}, 1 - Fraction(repr(CONFIDENCE)))
+    assert (first.low, first.value, first.high) == (280 - error, 280, 280 + error)
+    assert 27 <= error <= 29  # 1.96·√201 = 27.8
 
 
 def test_pruning_works_from_the_bottom_up() -> None:

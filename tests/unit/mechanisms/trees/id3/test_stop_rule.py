@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from accounting.privacy_loss import NANO
 from mechanisms.model.tree_shape import MAX_NODES
-from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count, to_split
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count, least_count_of, to_split
+
+#: The variance bound of Laplace noise at ε = 1.
+ONE = Fraction(2)
 
 
 @given(st.integers(1, 10**13), st.integers(1, 5000), st.integers(2, 100))
@@ -23,20 +26,34 @@ def test_the_least_count_is_the_least_that_passes(epsilon: int, levels: int, cla
     assert not passes(least - 1)
 
 
+@given(
+    st.fractions(Fraction(1, 10**6), 10**9, max_denominator=2**20),
+    st.integers(1, 5000),
+    st.integers(2, 100),
+)
+def test_noise_of_any_variance_splits_at_its_deviation(
+    variance: Fraction, levels: int, classes: int
+) -> None:
+    least = least_count_of(variance, levels, classes)
+    bound = variance * (levels * classes) ** 2
+    assert least**2 >= bound
+    assert least == 1 or (least - 1) ** 2 < bound
+
+
 def test_nodes_below_their_own_bound_stop() -> None:
     # √2 · 2 · 2 = 5.66 and √2 · 3 · 2 = 8.49 at ε = 1.
     noisy, levels = [5, 6, 8, 9, -20], [2, 2, 3, 3, 2]
-    assert to_split(noisy, levels, 2, 10, NANO, 1) == [1, 3]
+    assert to_split(noisy, levels, 2, 10, ONE, 1) == [1, 3]
 
 
 def test_where_there_is_no_room_the_largest_go_first() -> None:
     noisy, levels = [10_000, 30_000, 20_000, 40_000], [10, 10, 10, 30]
     full = MAX_NODES - 25
-    assert to_split(noisy, levels, 2, 10, NANO, full) == [1, 2]
-    assert to_split(noisy, levels, 2, 10, NANO, MAX_NODES) == []
+    assert to_split(noisy, levels, 2, 10, ONE, full) == [1, 2]
+    assert to_split(noisy, levels, 2, 10, ONE, MAX_NODES) == []
 
 
 def test_counters_of_a_level_are_bounded() -> None:
     noisy, levels = [1000] * 40, [2] * 40
-    assert len(to_split(noisy, levels, 2, MAX_COUNTERS // 16, NANO, 1)) == 16
-    assert len(to_split(noisy, levels, 2, MAX_COUNTERS * 2, NANO, 1)) == 1
+    assert len(to_split(noisy, levels, 2, MAX_COUNTERS // 16, ONE, 1)) == 16
+    assert len(to_split(noisy, levels, 2, MAX_COUNTERS * 2, ONE, 1)) == 1

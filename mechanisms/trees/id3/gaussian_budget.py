@@ -1,0 +1,88 @@
+"""The budget of a private tree in ρ, for a loss without a finite ε: Gaussian noise on its counts.
+
+Every path spends the whole loss, to the last femto-ρ: each record count two of 3L + 2 units, each
+choice of a split one, and a leaf all that remains, which is two units at the full depth. At ε for a
+record count and for a split by the exponential mechanism, Gaussian noise of the same deviation as
+Laplace noise has ε²/4 and the split ε²/8: so these are the shares of equal accuracy.
+
+Nodes of one depth contain disjoint records, and so do the classes of a leaf.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
+from accounting.rho import GaussianNoise, largest_within
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.noise.discrete_gaussian import Deviation
+from mechanisms.noise.rate import Rate, score_bits
+from mechanisms.selection import Selector
+from mechanisms.trees.id3.budget import COUNT, LEAF, most_nodes
+
+
+@dataclass(frozen=True)
+class GaussianBudget:
+    """Shares of ``loss``, which states ρ alone, on a path of at most ``splits`` splits.
+
+    Raises: UnsupportedQuery when a share is out of the range of exact noise.
+    """
+
+    loss: PrivacyLoss
+    splits: int
+    selector: Selector
+
+    def __post_init__(self) -> None:
+        for depth in range(self.splits + 1):
+            self.leaf_law(depth)
+        if self.splits:
+            self.count_law  # noqa: B018 - the property raises
+            Rate.of(self.split_loss.epsilon_nano, score_bits(1))
+
+    @property
+    def _unit(self) -> int:
+        return self.loss.rho_femto // (3 * self.splits + 2)
+
+    @property
+    def count_law(self) -> Deviation:
+        """The noise of the record count of a node that may be split."""
+        return Deviation.of(2 * self._unit, 1)
+
+    @cached_property
+    def split_loss(self) -> PrivacyLoss:
+        """The largest ε at which the choice of a split has one unit of ρ."""
+
+        def femto(nano: int) -> int:
+            return self.selector.rho_bound(PrivacyLoss(nano), 1).femto()
+
+        nano = largest_within(femto, self._unit)
+        if not nano:
+            raise UnsupportedQuery("the loss is too small to be shared by so many levels")
+        return PrivacyLoss(nano)
+
+    def leaf_law(self, depth: int) -> Deviation:
+        """The noise of the class counts of a leaf at this depth."""
+        return Deviation.of(self._leaf(depth), 1)
+
+    def _leaf(self, depth: int) -> int:
+        """The rest of the ρ of a path, in femto-ρ."""
+        counts = depth if depth == self.splits else depth + 1
+        return self.loss.rho_femto - (2 * counts + depth) * self._unit
+
+    def steps(self, selector: Selector, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
+        """One step per share, root first, as ``Budget.steps``; they add up to the loss exactly."""
+        count, split = (PrivacyLoss(0, 0, units * self._unit, 1) for units in (2, 1))
+        steps = []
+        for depth in range(self.splits):
+            nodes = most_nodes(levels, depth)
+            noise = GaussianNoise(self.count_law.square, 1)
+            what = f"depth {depth}: Gaussian noise: {COUNT}"
+            steps.append(Step(what, count, nodes, "parallel", noise))
+            what = f"depth {depth}: {selector.name} of the split of each node (disjoint records)"
+            chosen = selector.rho_bound(self.split_loss, 1)
+            steps.append(Step(what, split, nodes, "parallel", chosen))
+        last = PrivacyLoss(0, 0, self._leaf(self.splits), 1)
+        leaves = most_nodes(levels, self.splits) * classes
+        noise = GaussianNoise(self.leaf_law(self.splits).square, 1)
+        return (*steps, Step(f"Gaussian noise: {LEAF}", last, leaves, "parallel", noise))
