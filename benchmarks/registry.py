@@ -15,6 +15,7 @@ OWN = (
         "selections.betweenness",
         "selections.joint",
         "selections.defaults",
+        "selections.stages",
     ),
     *(
         "trees.accuracy",

@@ -106,32 +106,31 @@ def round_above(rows: int) -> int:
     return power // 2 if 2 * rows <= power else power
 
 
-def utilities_of(place: Place, query: Query) -> Integers:
+def utilities_of(place: Place, body: TopK) -> Integers:
     """The true utilities of all candidates, private: in steps of one public grid."""
-    body, whole = query.body(), Sensitivity.GLOBAL
-    candidates = body.candidates.over(place.dataset)
+    whole, candidates = Sensitivity.GLOBAL, body.candidates.over(place.dataset)
     objective = objective_of(body.objective, body.utilities, body.passes)
-    grid = plan(place.dataset, candidates, objective, whole, query.k).grid
+    grid = plan(place.dataset, candidates, objective, whole, body.k).grid
     return objective.measure(place.records, place.dataset, candidates, whole, grid).utilities
 
 
-def answers(place: Place, query: Query, epsilon: float, runs: int) -> list[Mapping[str, Any]]:
+def answers(place: Place, body: TopK, epsilon: float, runs: int) -> list[Mapping[str, Any]]:
     """The answers as they are served."""
-    body, loss = query.body(), PrivacyLoss(round(epsilon * NANO))
+    loss = PrivacyLoss(round(epsilon * NANO))
     context = QueryContext(place.records, place.dataset, loss, randomness(), Inline())
     return [body.compute(context).answer for _ in range(runs)]
 
 
-def recalls(place: Place, query: Query, epsilon: float, runs: int) -> list[float]:
+def recalls(place: Place, body: TopK, epsilon: float, runs: int) -> list[float]:
     """The share of each answer that is among the k best."""
-    utilities = utilities_of(place, query)
-    candidates = query.body().candidates.over(place.dataset)
-    least = np.partition(utilities, -query.k)[-query.k]
+    utilities = utilities_of(place, body)
+    candidates = body.candidates.over(place.dataset)
+    least = np.partition(utilities, -body.k)[-body.k]
     count = candidates.count(place.dataset)
     best = {candidates.label(place.dataset, i) for i in range(count) if utilities[i] >= least}
     return [
-        sum(label in best for label in answer["selected"]) / query.k
-        for answer in answers(place, query, epsilon, runs)
+        sum(label in best for label in answer["selected"]) / body.k
+        for answer in answers(place, body, epsilon, runs)
     ]
 
 
@@ -139,7 +138,7 @@ def recall(
     result: Result, name: str, place: Place, query: Query, epsilon: float, runs: int
 ) -> None:
     title = f"{name}: recall of {query.name} at ε = {epsilon:g}"
-    result.measure(title, *_with_half(recalls(place, query, epsilon, runs)))
+    result.measure(title, *_with_half(recalls(place, query.body(), epsilon, runs)))
 
 
 def _with_half(values: list[float]) -> tuple[float, str, float]:
@@ -238,7 +237,8 @@ def counts(result: Result, setting: Setting) -> None:
 
 def misses(place: Place, query: Query, epsilon: float, runs: int) -> tuple[float, str, float]:
     """The share of answers in which an interval of a selected candidate misses its true value."""
-    truth = dict(zip(_labels(place, query), utilities_of(place, query).tolist(), strict=True))
+    utilities = utilities_of(place, query.body()).tolist()
+    truth = dict(zip(_labels(place, query), utilities, strict=True))
     missed = [
         any(
             not low <= truth[label] <= high
@@ -246,7 +246,7 @@ def misses(place: Place, query: Query, epsilon: float, runs: int) -> tuple[float
                 answer["selected"], answer["values"]["low"], answer["values"]["high"], strict=True
             )
         )
-        for answer in answers(place, query, epsilon, runs)
+        for answer in answers(place, query.body(), epsilon, runs)
     ]
     return _with_half([float(one) for one in missed])
 

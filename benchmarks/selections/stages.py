@@ -1,0 +1,61 @@
+"""Recall of true betweenness from a small to a large ε: stages beside either stage alone.
+
+Every query is computed by the body that serves it. ``stages`` names nothing: the public rule splits
+ε. Its rivals are the scores that pay at a small ε and the scores that keep the order, each with the
+whole ε.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+from app.queries.top_k.body import TopK
+from benchmarks.bench import Bar, Bench, Setting, edges_of
+from benchmarks.result import Estimate, Result, mean
+from benchmarks.selections.defaults import BETWEENNESS, NO_NOISE, Place, graph_place, recalls
+
+GRAPHS = ("github", "enron", "dblp", "gowalla")
+SIZES = (5, 10, 20)
+EPSILONS = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 20.0, 30.0, 50.0, 100.0, NO_NOISE]
+OURS = "stages"
+ROUTES: Mapping[str, Mapping[str, object]] = {
+    OURS: {"stages": {}},
+    "shifted alone": {"sensitivity": "shifted"},
+    "flattened alone": {"sensitivity": "flattened"},
+}
+
+
+def run(result: Result, setting: Setting, name: str) -> None:
+    place = graph_place(setting.data, name)
+    for k in setting.fewer(SIZES):
+        compared(result, setting, place, name, k)
+
+
+def compared(result: Result, setting: Setting, place: Place, name: str, k: int) -> None:
+    runs, epsilons = setting.times(20), setting.fewer(EPSILONS)
+    lines: dict[str, list[Estimate]] = {
+        route: [mean(recalls(place, body(k, fields), epsilon, runs)) for epsilon in epsilons]
+        for route, fields in ROUTES.items()
+    }
+    result.plot(f"{name}, top {k} by betweenness", "recall", epsilons, lines)
+    for at, epsilon in enumerate(epsilons):
+        value, half = lines[OURS][at]
+        better = max((line[at] for route, line in lines.items() if route != OURS))
+        title = f"{name}, k = {k}, ε = {epsilon:g}"
+        result.measure(f"{title}: recall of stages", value, "", half)
+        result.measure(f"{title}: stages − better alone", value - better[0], "", half + better[1])
+
+
+def body(k: int, fields: Mapping[str, object]) -> TopK:
+    named = {"kind": "top_k", "k": k, "utilities": ({"name": BETWEENNESS},)}
+    return TopK.model_validate({**named, **fields})
+
+
+BENCHES = tuple(
+    Bench(f"stages.{name}",
+          f"Do two stages on {name} find at every ε what the better of them finds alone?",
+          partial(run, name=name), 90.0, tuple(ROUTES)[1:],
+          ((Bar(f"{name}, *: stages − better alone", least=-0.1),) if name != "gowalla" else ())
+          + (Bar(f"{name}, *, ε = {NO_NOISE:g}: recall of stages", least=1.0),),
+          edges_of(name))
+    for name in GRAPHS
+)  # fmt: skip
