@@ -12,8 +12,9 @@ from app.queries.top_k.body import TopK
 from benchmarks.bench import Bar, Bench, Setting, edges_of
 from benchmarks.result import Estimate, Result, mean
 from benchmarks.selections.defaults import BETWEENNESS, NO_NOISE, Place, graph_place, recalls
+from benchmarks.simulation import seed
 
-GRAPHS = ("github", "enron", "dblp", "gowalla")
+GRAPHS = ("github", "enron", "dblp")
 SIZES = (5, 10, 20)
 EPSILONS = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 20.0, 30.0, 50.0, 100.0, NO_NOISE]
 OURS = "stages"
@@ -32,17 +33,26 @@ def run(result: Result, setting: Setting, name: str) -> None:
 
 def compared(result: Result, setting: Setting, place: Place, name: str, k: int) -> None:
     runs, epsilons = setting.times(20), setting.fewer(EPSILONS)
-    lines: dict[str, list[Estimate]] = {
-        route: [mean(recalls(place, body(k, fields), epsilon, runs)) for epsilon in epsilons]
+    lines = {
+        route: [_recall(place, body(k, fields), epsilon, runs, setting) for epsilon in epsilons]
         for route, fields in ROUTES.items()
     }
-    result.plot(f"{name}, top {k} by betweenness", "recall", epsilons, lines)
-    for at, epsilon in enumerate(epsilons):
+    title = f"{name}, top {k} by betweenness"
+    result.plot(title, "recall", epsilons, lines)
+    gaps = []
+    for at in range(len(epsilons)):
         value, half = lines[OURS][at]
-        better = max((line[at] for route, line in lines.items() if route != OURS))
-        title = f"{name}, k = {k}, ε = {epsilon:g}"
-        result.measure(f"{title}: recall of stages", value, "", half)
-        result.measure(f"{title}: stages − better alone", value - better[0], "", half + better[1])
+        better, beside = max(line[at] for route, line in lines.items() if route != OURS)
+        gaps.append((value - better, half + beside))
+    least, half = min(gaps)
+    result.measure(f"{title}: stages − better alone, least", least, "", half)
+    result.measure(f"{title}: recall of stages at ε = {epsilons[-1]:g}", lines[OURS][-1][0])
+
+
+def _recall(place: Place, body: TopK, epsilon: float, runs: int, setting: Setting) -> Estimate:
+    # All routes repeat the same draws, so where two are one mechanism their recalls are equal.
+    seed(setting.seed)
+    return mean(recalls(place, body, epsilon, runs))
 
 
 def body(k: int, fields: Mapping[str, object]) -> TopK:
@@ -54,8 +64,7 @@ BENCHES = tuple(
     Bench(f"stages.{name}",
           f"Do two stages on {name} find at every ε what the better of them finds alone?",
           partial(run, name=name), 90.0, tuple(ROUTES)[1:],
-          ((Bar(f"{name}, *: stages − better alone", least=-0.1),) if name != "gowalla" else ())
-          + (Bar(f"{name}, *, ε = {NO_NOISE:g}: recall of stages", least=1.0),),
-          edges_of(name))
+          (Bar("*: stages − better alone, least", least=-0.1),
+           Bar("*: recall of stages at *", least=1.0)), edges_of(name))
     for name in GRAPHS
 )  # fmt: skip

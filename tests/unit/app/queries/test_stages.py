@@ -58,7 +58,7 @@ def test_the_law_is_that_of_a_set_and_then_of_one_out_of_it() -> None:
         for place, r in enumerate(listed):
             law[r] += weight / sum(sets.values()) * float(chances[place])
     body = query(stages={"shortlist": 2, "share": 0.3})
-    runs = 2000
+    runs = 600
     counts = Counter(one["selected"][0] for one in answers(body, LOSS, runs))
     # χ² of four degrees of freedom exceeds 18.5 once in a thousand; the draws are always the same.
     assert sum((counts[r] - runs * p) ** 2 / (runs * p) for r, p in law.items()) < 18.5
