@@ -16,6 +16,7 @@ OWN = (
         "selections.betweenness",
         "selections.joint",
         "selections.defaults",
+        "selections.stages",
     ),
     *(
         "trees.accuracy",

@@ -8,8 +8,8 @@ from app.contract.models import Reply
 class Catalogue(Reply):
     """The query kinds with parameters and parts, such as utilities, and the service's limits.
 
-    ``automatic`` is the choice of ``auto``. What is ``advanced`` serves comparisons, or has a
-    default that most users keep.
+    ``automatic`` is the choice of ``auto``, and ``stages`` is what the option of this name takes by
+    default. What is ``advanced`` serves comparisons, or has a default that most users keep.
     """
 
     queries: list[dict[str, Any]]
@@ -17,6 +17,7 @@ class Catalogue(Reply):
     utilities: list[dict[str, Any]]
     objectives: list[dict[str, Any]]
     automatic: list[dict[str, str]]
+    stages: list[dict[str, str | None]]
     sensitivities: list[dict[str, str | bool]]
     selectors: list[dict[str, str | bool]]
     statistics: list[dict[str, Any]]

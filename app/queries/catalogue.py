@@ -12,6 +12,7 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.objectives import OBJECTIVES
 from mechanisms.selection import JOINT_SELECTORS, SELECTORS
 from mechanisms.selection.automatic import RULES, Rule
+from mechanisms.selection.split import SPLITS, Split
 from mechanisms.statistics import MECHANISMS, STATISTICS
 from mechanisms.statistics.validity import VALID
 from mechanisms.utilities import UTILITIES
@@ -32,6 +33,7 @@ def vocabulary() -> dict[str, list[dict[str, Any]]]:
         "utilities": [utility_facts(utility) for utility in UTILITIES.values()],
         "objectives": [{"name": name, **asdict(kind.facts)} for name, kind in OBJECTIVES.items()],
         "automatic": [automatic(rule) for rule in RULES],
+        "stages": [stage(ranking, split) for ranking, splits in SPLITS.items() for split in splits],
         "sensitivities": [
             {
                 "name": sensitivity.value,
@@ -59,6 +61,22 @@ def automatic(rule: Rule) -> dict[str, Any]:
         "from_epsilon_each": format_units(rule.from_nano_each, 9),
         "sensitivity": rule.sensitivity.value,
         "reason": rule.reason,
+    }
+
+
+def stage(ranking: str, split: Split) -> dict[str, Any]:
+    """Describes the default of ``stages`` from some ε on, in all and per candidate.
+
+    ``beyond``: the part of k that a shortlist holds beyond k, at least one candidate; null where
+    all candidates are scored. Below the first ε one stage takes what ``auto`` takes.
+    """
+    return {
+        "ranking": ranking,
+        "k": "2+",
+        "from_epsilon": format_units(split.from_nano, 9),
+        "from_epsilon_each": format_units(split.from_nano_each, 9),
+        "beyond": None if split.beyond is None else str(split.beyond),
+        "reason": split.reason,
     }
 
 

@@ -73,14 +73,20 @@ def _number(number: float | None) -> float:
 
 @dataclass(frozen=True)
 class Selection(Answer):
-    """The selected candidate: a node, a value, the name of an attribute, or the index of a tree."""
+    """The selected candidate: a node, a value, the name of an attribute, or the index of a tree.
+
+    ``resolved``: what ``auto`` stood for, and the reason.
+    """
 
     selected: Any
+    resolved: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
         del columns
-        return cls(**cls.common(reply), selected=reply["answer"]["selected"])
+        answer = reply["answer"]
+        resolved = answer.get("resolved", {})
+        return cls(**cls.common(reply), selected=answer["selected"], resolved=resolved)
 
     def _repr_html_(self) -> str:
         return table(["selected"], [[self.selected]]) + self._charge_line()
@@ -126,13 +132,15 @@ class TopK(Answer, Framed):
     """The selected candidates: likely the best first if ``ordered``, else in the public order.
 
     ``values`` holds the noisy utility of each candidate, where the mechanism releases it. All
-    intervals hold together with probability ``confidence``.
+    intervals hold together with probability ``confidence``. ``resolved``: what ``auto`` stood for,
+    and the reason.
     """
 
     selected: list[Any]
     ordered: bool = True
     values: list[Interval] | None = None
     confidence: float | None = None
+    resolved: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, reply: Mapping[str, Any], columns: Columns) -> Self:
@@ -148,6 +156,7 @@ class TopK(Answer, Framed):
             ordered=answer.get("ordered", True),
             values=values,
             confidence=answer.get("confidence"),
+            resolved=answer.get("resolved", {}),
         )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ less than k draws would pay, else one draw after another.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -155,18 +156,23 @@ def automatic_clip(
     if sensitivity is not Sensitivity.LOCAL or not isinstance(objective, ClippedObjective):
         return None
     public = plan(dataset, candidates, objective, sensitivity, request.k)
-    if not _few_tosses(public.count, request.k):
+    if not few_tosses(public.count, request.k):
         return None
     return clip_for(dataset, candidates, objective, request.k, public)
 
 
 def automatic_sensitivity(ranking: str, k: int, loss: PrivacyLoss) -> Sensitivity:
     """The sensitivity that the table names for this ε."""
+    return rule_at(ranking, k, loss).sensitivity
+
+
+def rule_at(ranking: str, k: int, loss: PrivacyLoss) -> Rule:
+    """The rule of the table for this ε."""
     fitting = [rule for rule in RULES if rule.fits(ranking, k)]
     return max(
         (rule for rule in fitting if rule.from_nano(k) <= loss.epsilon_nano),
         key=lambda rule: rule.from_nano_each,
-    ).sensitivity
+    )
 
 
 def second_sensitivity(ranking: str) -> Sensitivity:
@@ -185,19 +191,24 @@ def cheapest(influence: JointInfluence, k: int) -> SelectorName:
     if influence.total <= 2 * influence.one:
         return "laplace"
     apart = (1 if influence.one_way else 2) * k * influence.one
-    pays = influence.spread_of(k) < apart and _few_tosses(influence.count, k)
+    pays = influence.spread_of(k) < apart and few_tosses(influence.count, k)
     return "subset" if pays else "permute_and_flip"
 
 
-def _few_tosses(count: int, k: int) -> bool:
+def few_tosses(count: int, k: int) -> bool:
     """Whether a set of k out of ``count`` is drawn in an acceptable number of tosses."""
     return count * most_rounds(count, k) <= MOST_TOSSES
 
 
-def intervals(ranking: str, k: int, clip: Clip | None = None) -> list[tuple[int, int | None]]:
-    """The ranges of ε in nano, (from, below), in each of which the choice is the same."""
+def intervals(
+    ranking: str, k: int, clip: Clip | None = None, splits: Iterable[int] = ()
+) -> list[tuple[int, int | None]]:
+    """The ranges of ε in nano, (from, below), in each of which the choice is the same.
+
+    ``splits``: where the stages of a selection change.
+    """
     changes = {rule.from_nano(k) for rule in RULES if rule.fits(ranking, k)}
-    starts = sorted(changes | ({clip.below_nano} if clip else set()))
+    starts = sorted(changes | ({clip.below_nano} if clip else set()) | set(splits))
     return [*pairwise(starts), (starts[-1], None)]
 
 

@@ -17,7 +17,7 @@ from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.cost import RECORD, memory
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import version_of
-from app.queries.parts.stages import Shortlist, Stages
+from app.queries.parts.stages import Route, Shortlist, Stages, route_of
 from app.queries.parts.suppression import numbers
 from app.queries.parts.utilities import (
     Member,
@@ -42,11 +42,12 @@ from mechanisms.selection.automatic import (
     automatic_sensitivity,
     intervals,
     resolved,
-    second_sensitivity,
+    rule_at,
     selected_instead,
 )
 from mechanisms.selection.choice import order_preserving
 from mechanisms.selection.noisy_vector import NoisyScores
+from mechanisms.selection.split import split_starts
 from mechanisms.selection.top_k import (
     Plan,
     draw_steps,
@@ -82,14 +83,16 @@ class _Terms(NamedTuple):
     choice: Choice
     public: Plan
     first: Shortlist | None = None
+    #: Why ``auto`` takes this sensitivity; None where the request names it.
+    reason: str | None = None
 
     @property
     def resolved(self) -> dict[str, str]:
-        """The names that ``auto`` stands for."""
+        """The names that ``auto`` stands for, and the reason."""
         named = self.choice.as_dict()
-        if self.first is None:
-            return named
-        return {**named, "shortlist_sensitivity": self.first.sensitivity.value}
+        if self.first is not None:
+            named |= self.first.as_dict()
+        return named if self.reason is None else {**named, "reason": self.reason}
 
     @property
     def order_preserving(self) -> bool:
@@ -131,13 +134,17 @@ class ScoredSelection(Query):
 
     @model_validator(mode="after")
     def _stages_fit(self) -> Self:
-        if self.stages is not None:
-            if self.sensitivity == "shifted":
-                raise ValueError("the second of two `stages` is not `shifted`")
-            if self.drawing().rescore:
-                raise ValueError("`rescore` does not go with `stages`")
-            if self.stages.shortlist < self.drawing().k:
-                raise ValueError("the shortlist of `stages` holds at least k candidates")
+        if self.stages is None:
+            return self
+        if self.drawing().rescore:
+            raise ValueError("`rescore` does not go with `stages`")
+        if self.sensitivity == "shifted":
+            raise ValueError("the second of two `stages` is not `shifted`")
+        if self.stages.shortlist is None:
+            if self.sensitivity != "auto":
+                raise ValueError("a named sensitivity takes `stages` with a named shortlist")
+        elif self.stages.shortlist < self.drawing().k:
+            raise ValueError("the shortlist of `stages` holds at least k candidates")
         return self
 
     def drawing(self) -> Drawing:
@@ -173,20 +180,20 @@ class ScoredSelection(Query):
         reached = PrivacyLoss(0)
         for start, below in self._intervals(dataset):
             # From this ε (``start``) up to that of the next interval, `auto` takes the same
-            # sensitivity, selector and draws.
-            choice = self._choice(dataset, PrivacyLoss(start))
+            # stages, sensitivity, selector and draws.
+            route = self._route(dataset, PrivacyLoss(start))
+            choice = self._choice(dataset, route, PrivacyLoss(start))
             if self._clipped(choice) and error >= self.passes:
                 raise UnsupportedQuery(
                     "scores further below the best than the passes are clipped",
                     supported={SCORE_TARGET: self.passes},
                 )
-            public = self._plan(dataset, choice)
-            needed = _loss_for(choice, public, k, error)
+            needed = _loss_for(choice, self._plan(dataset, route, choice), k, error)
+            if route.division is not None:
+                needed = route.division.loss_for(needed)
             reached = PrivacyLoss(max(needed.epsilon_nano, start))
             if below is None or reached.epsilon_nano < below:
                 break
-        if self.stages is not None:
-            reached = self.stages.loss_for(reached)
         return charge_for(dataset, reached)
 
     def memory(self, dataset: Dataset) -> int:
@@ -271,17 +278,27 @@ class ScoredSelection(Query):
         """What is public of a selection under ``whole``. Raises: UnsupportedQuery."""
         if whole.unpriced:
             choice = self._gaussian()
-            return _Terms(whole, choice, self._plan(dataset, choice))
-        if self.stages is None:
-            choice = self._choice(dataset, whole)
-            return _Terms(whole, choice, self._plan(dataset, choice))
-        first, second = self.stages.losses(whole)
-        choice, size = self._choice(dataset, second), self.stages.shortlist
-        how = automatic_sensitivity(self._ranking(), size, first)
+            return _Terms(whole, choice, self._plan(dataset, Route(), choice))
+        route = self._route(dataset, whole)
+        share, first = whole, None
+        if route.division is not None:
+            listing, share = route.division.losses(whole)
+            first = self._shortlist(dataset, route.division.size, listing)
+        choice, reason = self._choice(dataset, route, share), route.reason
+        if route.sensitivity is None:
+            reason = rule_at(self._ranking(), self.drawing().k, share).reason
+        return _Terms(share, choice, self._plan(dataset, route, choice), first, reason)
+
+    def _route(self, dataset: Dataset, whole: PrivacyLoss) -> Route:
+        named = None if self.sensitivity == "auto" else Sensitivity(self.sensitivity)
+        count = self.candidates.over(dataset).count(dataset)
+        return route_of(self.stages, named, self._ranking(), self.drawing().k, whole, count)
+
+    def _shortlist(self, dataset: Dataset, size: int, loss: PrivacyLoss) -> Shortlist:
+        how = automatic_sensitivity(self._ranking(), size, loss)
         candidates, objective = self.candidates.over(dataset), self._objective()
         public = plan(dataset, candidates, objective, how, size, "subset")
-        shortlist = Shortlist(size, first, how, public)
-        return _Terms(second, choice, self._plan(dataset, choice), shortlist)
+        return Shortlist(size, loss, how, public)
 
     def _gaussian(self) -> Choice:
         """The choice for a loss in ρ alone. Raises: UnsupportedQuery for all but a noisy vector."""
@@ -295,12 +312,8 @@ class ScoredSelection(Query):
         how = Sensitivity.GLOBAL if self.sensitivity == "auto" else Sensitivity(self.sensitivity)
         return Choice(how, "laplace", gaussian=True)
 
-    def _request(self) -> Request:
-        drawing, sensitivity = self.drawing(), None
-        if self.sensitivity != "auto":
-            sensitivity = Sensitivity(self.sensitivity)
-        elif self.stages is not None:
-            sensitivity = second_sensitivity(self._ranking())
+    def _request(self, sensitivity: Sensitivity | None) -> Request:
+        drawing = self.drawing()
         return Request(
             ranking=self._ranking(),
             k=drawing.k,
@@ -312,24 +325,25 @@ class ScoredSelection(Query):
 
     def _intervals(self, dataset: Dataset) -> list[tuple[int, int | None]]:
         """The ranges of ε in each of which ``auto`` makes one choice."""
-        if self.sensitivity != "auto" or self.stages is not None:
+        if self.sensitivity != "auto" or (self.stages is not None and self.stages.division):
             return [(0, None)]
+        ranking, k = self._ranking(), self.drawing().k
         candidates, objective = self.candidates.over(dataset), self._objective()
-        how = automatic_sensitivity(self._ranking(), self.drawing().k, PrivacyLoss(0))
-        clip = automatic_clip(self._request(), dataset, candidates, objective, how)
-        return intervals(self._ranking(), self.drawing().k, clip)
+        how = automatic_sensitivity(ranking, k, PrivacyLoss(0))
+        clip = automatic_clip(self._request(None), dataset, candidates, objective, how)
+        return intervals(ranking, k, clip, () if self.stages is None else split_starts(ranking, k))
 
-    def _choice(self, dataset: Dataset, share: PrivacyLoss) -> Choice:
+    def _choice(self, dataset: Dataset, route: Route, share: PrivacyLoss) -> Choice:
         candidates, objective = self.candidates.over(dataset), self._objective()
-        return resolved(self._request(), dataset, candidates, objective, share)
+        return resolved(self._request(route.sensitivity), dataset, candidates, objective, share)
 
-    def _plan(self, dataset: Dataset, choice: Choice) -> Plan:
+    def _plan(self, dataset: Dataset, route: Route, choice: Choice) -> Plan:
         candidates, k = self.candidates.over(dataset), self.drawing().k
         objective = self._objective()
         public = plan(
             dataset, candidates, objective, choice.sensitivity, k, choice.selector, choice.clip
         )
-        return public if self.stages is None else public.of(self.stages.shortlist)
+        return public if route.division is None else public.of(route.division.size)
 
     def _steps(self, public: Plan, choice: Choice, share: PrivacyLoss) -> tuple[Step, ...]:
         k, influence = self.drawing().k, public.influence
@@ -398,7 +412,7 @@ class ScoredSelection(Query):
         return Fraction(public.grid.cap, 1 << (public.grid.bits + public.score_bits))
 
     def _accuracy(self, terms: _Terms) -> dict[str, Any]:
-        share, choice, public, first = terms
+        share, choice, public, first, _ = terms
         k, influence = self.drawing().k, public.influence
         if choice.selector in JOINT_SELECTORS:
             error = JOINT_SELECTORS[choice.selector].accuracy(share, k, influence, CONFIDENCE)

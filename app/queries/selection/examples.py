@@ -21,6 +21,9 @@ EXAMPLES = Examples(
             "sensitivity": "global",
             "selector": "permute_and_flip",
             "draws": "peeled",
+            "reason": (
+                "One change moves a utility by the same amount everywhere, so all ways agree."
+            ),
         },
         "order_preserving": True,
     },

@@ -31,6 +31,7 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         yield {**query, **utilities, "k": 1, "selector": "subset"}
         yield {**query, **utilities, "selector": "laplace"}
         yield {**query, **utilities, "k": 1, "stages": {"shortlist": 2}}
+        yield {**query, **utilities, "stages": {}}
     for kind, candidates in candidates_of(dataset).items():
         names = [one.name for one in utilities_of(kind, dataset.neighbouring)]
         for objective, sensitivity in product(_objectives(names), Sensitivity):
@@ -67,7 +68,11 @@ EXAMPLES = Examples(
     answer={
         "selected": [7027, 9051, 13638, 18163, 19222, 27803, 31890, 35773, 36628, 36652],
         "ordered": False,
-        "resolved": {"sensitivity": "shifted", "selector": "subset"},
+        "resolved": {
+            "sensitivity": "shifted",
+            "selector": "subset",
+            "reason": "At a small ε, ranking by degree finds the nodes of high betweenness best.",
+        },
         "order_preserving": False,
     },
     every=_every,

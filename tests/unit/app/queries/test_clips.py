@@ -16,6 +16,7 @@ from app.queries.top_k.body import TopK
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection.automatic import rule_at
 from mechanisms.selection.dampening import scores
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 from tests.support.randomness import SeededRandomness
@@ -68,7 +69,12 @@ def kind_of(chosen: Any) -> tuple[int, int]:
 
 def test_a_quote_names_the_clip_and_what_may_be_selected() -> None:
     price = body().price(DATASET, LOSS)
-    named = {"sensitivity": "local", "selector": "subset", "score_floor": "4"}
+    named = {
+        "sensitivity": "local",
+        "selector": "subset",
+        "score_floor": "4",
+        "reason": rule_at("weighted_sum of nodes", 2, LOSS).reason,
+    }
     assert price.resolved == named
     assert price.order_preserving is False
     assert "Scores below 4 count as 4" in price.accuracy()["explanation"]

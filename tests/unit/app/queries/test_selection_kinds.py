@@ -301,7 +301,11 @@ def test_counts_come_back_with_values_and_intervals(table: Service) -> None:
     assert answer["selected"] == ["b", "?"]
     assert answer["ordered"] is True
     assert answer["values"] == {"value": [399, 1], "low": [399, 1], "high": [399, 1]}
-    assert answer["resolved"] == {"sensitivity": "global", "selector": "laplace"}
+    assert answer["resolved"] == {
+        "sensitivity": "global",
+        "selector": "laplace",
+        "reason": "One change moves a utility by the same amount everywhere, so all ways agree.",
+    }
     assert answer["order_preserving"] is True
     assert answer["confidence"] == 0.95
 

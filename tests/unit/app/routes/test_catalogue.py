@@ -46,6 +46,7 @@ def test_every_part_is_explained(catalogue: dict[str, Any]) -> None:
         "sensitivities": {"name", "description", "advanced"},
         "selectors": {"name", "title", "description", "source", "noisy_max", "advanced"},
         "automatic": {"ranking", "k", "from_epsilon_each", "sensitivity", "reason"},
+        "stages": {"ranking", "k", "from_epsilon", "from_epsilon_each", "beyond", "reason"},
     }  # fmt: skip
     for part, keys in expected.items():
         assert catalogue[part]
