@@ -207,7 +207,7 @@ def needed_versions(connection: Connection, dataset_id: int | None = None) -> Se
     """
     needed = (
         select(
-            *(_d.id, _v.version, _v.manifest_digest, _d.fixed_rows),
+            *(_d.id, _v.version, _v.manifest_digest, _d.fixed_rows, _d.created_us),
             func.coalesce(func.length(_d.domain), 0).label("domain_length"),
         )
         .join_from(dataset_version, dataset, _d.id == _v.dataset_id)
