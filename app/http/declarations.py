@@ -34,6 +34,14 @@ counts_itself = DependsMarker(CountsItself())
 
 
 @dataclass(frozen=True)
+class TakesRecords(Declaration):
+    """Declares that a route reads records, so its durations depend on them and stay unpublished."""
+
+
+takes_records = DependsMarker(TakesRecords())
+
+
+@dataclass(frozen=True)
 class Formats(Declaration):
     """Declares the media types by the values of ``?format=``; without a known value, ``other``."""
 

@@ -95,8 +95,12 @@ class Observed:
         finally:
             # Logs and metrics get the template of the path, because the path itself contains names
             # of users and datasets.
-            route = getattr(scope.get("route"), "path", "(none)")
-            self._metrics.observe(method, route, status, time.perf_counter() - started)
+            template = scope.get("route")
+            route = getattr(template, "path", "(none)")
+            # Danger: the time to read and prepare records depends on them.
+            is_timed = not getattr(template, "takes_records", False)
+            seconds = time.perf_counter() - started if is_timed else None
+            self._metrics.observe(method, route, status, seconds)
             logs.ready.info(
                 "request", request_id=request_id, method=method, route=route, status=status
             )

@@ -40,6 +40,7 @@ from app.http.declarations import (
     BodyLimit,
     CountsItself,
     Formats,
+    TakesRecords,
     declared,
 )
 from app.http.dependencies import services_of
@@ -72,6 +73,7 @@ class Route(APIRoute):
         self.body_limit = limit.limit if limit else MEGABYTE
         self.formats = declared(dependencies or (), Formats)
         self.counts_requests = declared(dependencies or (), CountsItself) is None
+        self.takes_records = declared(dependencies or (), TakesRecords) is not None
         # The summary is the docstring's first line. FastAPI's default is the function's name.
         if options.get("summary") is None and endpoint.__doc__:
             options["summary"] = endpoint.__doc__.strip().splitlines()[0].rstrip(".")

@@ -17,6 +17,7 @@ from app.contract.errors import (
 )
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
+from app.http.declarations import takes_records
 from app.http.dependencies import ServicesDep
 from app.http.route import router
 from app.usecases import records
@@ -46,7 +47,7 @@ def _body(content: dict[str, Any], description: str) -> dict[str, Any]:
 
 @api.put(
     "/datasets/{name}/nodes",
-    dependencies=[allow("owner")],
+    dependencies=[allow("owner"), takes_records],
     responses=UPLOAD_PROBLEMS,
     openapi_extra=_body(
         {"text/csv": {"schema": {"type": "string"}, "example": "alice\nbob\ncarol\n"}},
@@ -66,7 +67,7 @@ async def upload_nodes(
 @api.put(
     "/datasets/{name}/records",
     status_code=201,
-    dependencies=[allow("owner")],
+    dependencies=[allow("owner"), takes_records],
     response_model=UploadOut,
     responses={
         202: {"model": UploadOut, "description": "Being prepared; look at Location."},

@@ -11,6 +11,7 @@ from app.contract.models import Listing
 from app.contract.problems import problems
 from app.contract.sources import AttachmentOut, SourceIn, SourceOut
 from app.http.access import CurrentCaller, allow
+from app.http.declarations import takes_records
 from app.http.dependencies import ServicesDep
 from app.http.route import router
 from app.usecases import sources
@@ -68,7 +69,7 @@ def detach_source(name: str, caller: CurrentCaller, services: ServicesDep) -> Re
 @api.post(
     "/datasets/{name}/source/pull",
     status_code=201,
-    dependencies=[allow("owner")],
+    dependencies=[allow("owner"), takes_records],
     response_model=UploadOut,
     responses={
         202: {"model": UploadOut, "description": "Being prepared; look at Location."},

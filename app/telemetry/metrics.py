@@ -15,16 +15,6 @@ from app import __version__
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
-#: Routes whose durations are not published: the time to read and prepare records depends on the
-#: records.
-UNTIMED = frozenset(
-    {
-        "/v1/datasets/{name}/records",
-        "/v1/datasets/{name}/nodes",
-        "/ui/datasets/{name}/records",
-        "/ui/datasets/{name}/nodes",
-    }
-)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -64,11 +54,14 @@ class Metrics:
         build = Info("privypurse_build", "The version that runs.", registry=self._registry)
         build.info({"version": __version__})
 
-    def observe(self, method: str, route: str, status: int | None, seconds: float) -> None:
-        """Count one reply; ``route`` is a template, so the number of series is bounded."""
+    def observe(self, method: str, route: str, status: int | None, seconds: float | None) -> None:
+        """Count one reply; ``route`` is a template, so the number of series is bounded.
+
+        ``seconds`` is None for a route whose durations follow records; they are not published.
+        """
         verb = method if method in METHODS else "other"
         self._replies(verb, route, status).inc()
-        if route not in UNTIMED:
+        if seconds is not None:
             self._durations(route).observe(seconds)
 
     def watch_versions(self, missing: Callable[[], int]) -> None:

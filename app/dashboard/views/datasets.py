@@ -13,6 +13,7 @@ from app.dashboard.pages import pages, signed_file, to, uploads
 from app.dashboard.templating import HEADERS
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
+from app.http.declarations import takes_records
 from app.http.dependencies import PageCursor
 from app.usecases import certificates, datasets, mock, records
 from storage.errors import NotFound
@@ -55,13 +56,13 @@ def withdraw(visit: CurrentVisit, name: str) -> Response:
     return to(f"/ui/datasets/{name}")
 
 
-@uploads.post("/ui/datasets/{name}/records", dependencies=[allow("owner")])
+@uploads.post("/ui/datasets/{name}/records", dependencies=[allow("owner"), takes_records])
 async def upload(visit: CurrentVisit, name: str) -> Response:
     """Receive records; an error shows the owner where they do not match the description."""
     return await _take(visit, name, records.take_records)
 
 
-@uploads.post("/ui/datasets/{name}/nodes", dependencies=[allow("owner")])
+@uploads.post("/ui/datasets/{name}/nodes", dependencies=[allow("owner"), takes_records])
 async def upload_node_list(visit: CurrentVisit, name: str) -> Response:
     """Receive the names of a graph's nodes."""
     return await _take(visit, name, records.take_nodes)

@@ -11,6 +11,7 @@ from app.dashboard.forms import SentForm, read
 from app.dashboard.pages import pages, to
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
+from app.http.declarations import takes_records
 from app.usecases import sources
 from storage.errors import NotFound
 
@@ -42,7 +43,7 @@ def attach(visit: CurrentVisit, name: str, form: SentForm) -> Response:
     return to(f"/ui/datasets/{name}/source")
 
 
-@pages.post("/ui/datasets/{name}/source/pull", dependencies=[allow("owner")])
+@pages.post("/ui/datasets/{name}/source/pull", dependencies=[allow("owner"), takes_records])
 async def pull(visit: CurrentVisit, name: str) -> Response:
     """Pull the table of the source; an error shows the owner where it does not fit."""
     try:
