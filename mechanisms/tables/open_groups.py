@@ -30,7 +30,7 @@ from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.threshold import least_threshold
 from mechanisms.statistics.predicate import comparisons, fits, holds, part_work
-from mechanisms.tables.aggregates import CountOf, QuantilesOf
+from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.grouping import Grouping, Levels
 from mechanisms.tables.noise import LaplaceNoise
 from mechanisms.tables.parts import Count, Part, RowSum
@@ -81,7 +81,7 @@ class OpenPlan(TablePlan):
 
     @classmethod
     def of(cls, request: TableRequest, dataset: Dataset, loss: PrivacyLoss) -> Self:
-        """The plan of a request. Raises: UnsupportedQuery for measured totals and quantiles."""
+        """The plan of a request. Raises: UnsupportedQuery for all but sums over rows."""
         if loss.unpriced:
             raise UnsupportedQuery(
                 "groups by an open attribute take epsilon and delta",
@@ -93,10 +93,10 @@ class OpenPlan(TablePlan):
                 "up to them are private",
                 supported={"totals": ["sums", "none"]},
             )
-        if any(isinstance(one, QuantilesOf) for one in request.aggregates):
+        if not all(_is_sum(part) for one in request.aggregates for part in one.parts(dataset)):
             raise UnsupportedQuery(
-                "groups by an open attribute have no quantiles: every row could be a group of its "
-                "own, with noise in all of its bins",
+                "groups by an open attribute have sums over their rows: no quantiles, as every row "
+                "could be a group of its own, with noise in all of its bins, and no persons",
                 supported={"aggregates": ["count", "sum", "mean", "variance"]},
             )
         return cls(replace(request.with_count(dataset), totals="none"), dataset, loss)
@@ -224,6 +224,11 @@ def largest_groups(groups: Groups, k: int) -> Groups:
     labels = (tuple(axis[place] for place in places.tolist()) for axis in groups.labels)
     cells = {part: numbers[places] for part, numbers in groups.cells.items()}
     return Groups(tuple(labels), cells)
+
+
+def _is_sum(part: Part) -> bool:
+    """True if ``_sums`` measures the part: one number for each group, a sum over its rows."""
+    return isinstance(part, RowSum) and part.width == 1
 
 
 def _keys(context: QueryContext, plan: OpenPlan) -> Integers:

@@ -8,15 +8,26 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.open_domain import OpenAttribute
 from mechanisms.model.records import TableRecords
-from mechanisms.tables.aggregates import CountOf
+from mechanisms.model.table_candidates import table_domain
+from mechanisms.tables.aggregates import CountOf, QuantilesOf, SumOf
 from mechanisms.tables.grouping import Levels
+from mechanisms.tables.open_groups import OpenPlan
 from mechanisms.tables.persons import PersonsOf
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals
-from tests.unit.mechanisms.tables.worlds import LOUD, columns, dataset_of, people, request
+from tests.unit.mechanisms.tables.worlds import (
+    ATTRIBUTES,
+    LOUD,
+    columns,
+    dataset_of,
+    people,
+    request,
+)
 
 ROWS, MOST = 3000, 4
 
@@ -97,3 +108,15 @@ def test_a_table_without_persons_counts_none() -> None:
     dataset, _ = visits()
     with pytest.raises(TypeError):
         columns(request(BY, [PersonsOf()]), people(ROWS), dataset)
+
+
+def test_open_groups_price_sums_over_rows_alone() -> None:
+    dataset, _ = visits()
+    domain = table_domain(dataset)
+    code = replace(dataset, domain=replace(domain, attributes=(OpenAttribute("code"), *ATTRIBUTES)))
+    loss = PrivacyLoss(NANO, 10**12)
+    assert OpenPlan.of(request([Levels("code")], [CountOf(), SumOf("age")]), code, loss).steps()
+    for aggregate in (PersonsOf(), QuantilesOf("age", (0.5,))):
+        for aggregates in ([aggregate], [CountOf(), aggregate]):
+            with pytest.raises(UnsupportedQuery, match="sums over their rows"):
+                OpenPlan.of(request([Levels("code")], aggregates), code, loss)
