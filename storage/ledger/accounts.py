@@ -17,7 +17,13 @@ from accounting.account import (
     Limit,
     remaining,
 )
-from accounting.errors import AccountFrozen, AccountingError, BudgetExhausted, CapExhausted
+from accounting.errors import (
+    AccountFrozen,
+    AccountingError,
+    AllowanceEnded,
+    BudgetExhausted,
+    CapExhausted,
+)
 from accounting.measures import GAUSSIAN, MEASURES, MOVED_GAUSSIAN
 from accounting.obstacle import largest_charge, obstacle
 from accounting.privacy_loss import PrivacyLoss
@@ -35,8 +41,8 @@ MOVED = tuple(measure.moved for measure in MEASURES)
 #: The same for an entry that changes a limit.
 MOVED_LIMIT = (*MOVED, MOVED_GAUSSIAN)
 #: The columns of ``budget_account`` that ``AccountBalance.of`` reads, in their order.
-BALANCE = (_a.frozen, *LIMITS, *SUMS)
-_SUMS_FROM = 1 + len(LIMITS)
+BALANCE = (_a.frozen, _a.until_us, *LIMITS, *SUMS)
+_SUMS_FROM = 2 + len(LIMITS)
 #: The accounts in the words of a refusal, which continues with an ``Obstacle``.
 ACCOUNT_NAMES = {
     AccountRank.KEY: "the limit of the API key",
@@ -68,17 +74,29 @@ class AccountKey(NamedTuple):
 
 
 class AccountBalance(NamedTuple):
-    """An account's limits and sums, as ``accounting.account.admits`` reads them, at one moment."""
+    """An account's limits and sums, as ``accounting.account.admits`` reads them, at one moment.
+
+    From ``until_us`` on, a moment in microseconds, the account takes no new charge; None: always.
+    """
 
     rank: int
     frozen: int
+    until_us: int | None
     limits: tuple[int, ...]
     sums: tuple[int, ...]
 
     @classmethod
     def of(cls, rank: int, values: tuple[int, ...]) -> AccountBalance:
         """Makes a balance from the ``values`` of the columns ``BALANCE``."""
-        return cls(rank, values[0], values[1:_SUMS_FROM], values[_SUMS_FROM:])
+        return cls(rank, *values[:2], values[2:_SUMS_FROM], values[_SUMS_FROM:])
+
+    def is_open(self, at_us: int) -> bool:
+        """Whether the account takes charges at this moment, if they fit."""
+        return not self.frozen and not self.has_ended(at_us)
+
+    def has_ended(self, at_us: int) -> bool:
+        """Whether ``until_us`` has come at this moment."""
+        return self.until_us is not None and self.until_us <= at_us
 
     @property
     def has_rho(self) -> bool:
@@ -175,11 +193,18 @@ def find_account(connection: Connection, key: AccountKey, hold: bool = False) ->
     return None if row is None else AccountRow.of(row)
 
 
-def refusal_of(balances: Iterable[AccountBalance], charge: PrivacyLoss) -> Refusal | None:
-    """Returns the refusal of the first account that cannot take ``charge``, None if all can."""
+def refusal_of(
+    balances: Iterable[AccountBalance], charge: PrivacyLoss, at_us: int
+) -> Refusal | None:
+    """Returns the refusal of the first account that cannot take ``charge`` at this moment.
+
+    Returns None if all accounts can take it.
+    """
     for balance in balances:
         if balance.frozen:
             return AccountFrozen("an account takes no new charge for now")
+        if balance.has_ended(at_us):
+            return AllowanceEnded(charge=charge)
         why = obstacle(balance.limits, balance.sums, charge.amounts)
         if why is None:
             continue

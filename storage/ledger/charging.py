@@ -107,10 +107,10 @@ class _Batch:
     def reserve(self, request: Reserve) -> Reservation | Refusal | None:
         """Reserves a new query; returns None if a query with its idempotency key exists.
 
-        Returns a refusal instead of raising it: BudgetExhausted, CapExhausted, AccountFrozen;
-        NoRecords when the dataset was withdrawn; NotFound when there is no account of the analyst,
-        or none of a key with a limit; NotOpen when another version than that of the request was
-        published.
+        Returns a refusal instead of raising it: BudgetExhausted, AllowanceEnded, CapExhausted,
+        AccountFrozen; NoRecords when the dataset was withdrawn; NotFound when there is no account
+        of the analyst, or none of a key with a limit; NotOpen when another version than that of the
+        request was published.
         """
         key = (request.analyst_id, request.stored_key)
         if key in self.keys:
@@ -126,10 +126,11 @@ class _Batch:
             if limited is None:
                 return NotFound("the key has no account")
             accounts.insert(0, limited)
-        refusal = refusal_of([account.balance for account in accounts], request.charge)
+        # The moment of this transaction: an account may have ended since the look-up.
+        _, version, at_us = self.versions[request.dataset_id]
+        refusal = refusal_of([account.balance for account in accounts], request.charge, at_us)
         if refusal is not None:
             return refusal
-        _, version, at_us = self.versions[request.dataset_id]
         if version == 0:
             return NoRecords("the dataset has no records to query")
         if request.version not in (None, version):

@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import BigInteger, bindparam, select
 
 from accounting.account import AccountRank, fits_more
-from accounting.errors import AllowanceEnded
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset
 from storage.catalogue.dataset_rows import FACTS, WITH_CAP
@@ -60,7 +59,6 @@ _LOOK_UP = Hot(
             for number, (table, _) in enumerate(_CHARGED)
             for column in BALANCE
         ),
-        _own.c.until_us.label("own_until_us"),
     )
     .select_from(_FROM)
     .where(_d.name == bindparam("name"))
@@ -75,7 +73,7 @@ class LookedUp:
     the key exists; else the current one, or 0 without records.
     ``names`` are the names of the nodes, if they must be fetched from an object store. ``charged``
     are the accounts of a new query; None if the key exists or the analyst has no account.
-    ``is_over``: True if the allowance has ended, so it takes no new charge.
+    ``at_us``: the moment of the look-up.
     """
 
     id: int
@@ -84,25 +82,21 @@ class LookedUp:
     public: Dataset | None
     names: DistantLabels | None
     charged: tuple[AccountBalance, ...] | None
-    is_over: bool = False
+    at_us: int
 
     def refusal(self, charge: PrivacyLoss) -> Refusal | None:
         """The refusal of ``charge`` by the snapshot, or None; a refusal saves a transaction.
 
         A refusal is correct, because the charge did not fit at a moment during the request. The
         guard checks every other query again, and also refuses an analyst without an account. That
-        an allowance has ended is checked here alone, as is that a key has ended.
+        a key has ended is checked here alone.
         """
-        if self.is_over:
-            return AllowanceEnded(charge=charge)
-        return refusal_of(self.charged or (), charge)
+        return refusal_of(self.charged or (), charge, self.at_us)
 
     def fits_more(self, charge: PrivacyLoss) -> int | None:
         """How many such charges fit all accounts by the snapshot; None if nothing bounds them."""
-        if self.is_over:
-            return 0
         numbers = (
-            0 if one.frozen else fits_more(one.limits, one.sums, charge.amounts)
+            fits_more(one.limits, one.sums, charge.amounts) if one.is_open(self.at_us) else 0
             for one in self.charged or ()
         )
         return min((number for number in numbers if number is not None), default=None)
@@ -151,9 +145,7 @@ class QueryLookup:
             raise NotFound
         charged = balances if has_account and row.query_id is None else None
         version = row.version if row.query_id is None else row.dataset_version
-        ends = row.own_until_us
-        is_over = charged is not None and ends is not None and ends <= row.now
-        return LookedUp(row.id, row.name, version, *self._datasets.facts(row), charged, is_over)
+        return LookedUp(row.id, row.name, version, *self._datasets.facts(row), charged, row.now)
 
 
 def _balances(row: Any) -> tuple[AccountBalance, ...]:

@@ -144,6 +144,11 @@ def no_guard(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charging, "CHARGE", spoilt)
 
 
+def end_forgotten(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The decision does not look at the end of an account, which the look-up has seen before."""
+    monkeypatch.setattr(accounts.AccountBalance, "has_ended", lambda *_: False)
+
+
 def guard_of_one_measure(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A charge that fits in ε is admitted whatever its δ."""
 

@@ -27,7 +27,7 @@ from tests.support.seeded import Edited, Seed
 from tests.support.world import World, check_invariants, loss, request
 from tests.unit.storage.assurance import test_rollback
 from tests.unit.storage.journal import test_writer
-from tests.unit.storage.ledger import test_key_accounts, test_rho, test_settle
+from tests.unit.storage.ledger import test_key_accounts, test_reserve, test_rho, test_settle
 
 Suite = Callable[[World, pytest.MonkeyPatch], None]
 
@@ -74,6 +74,10 @@ def the_room_of_a_key(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
 
 def the_books_of_a_key(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
     test_key_accounts.test_a_query_is_charged_to_its_key_and_to_its_user(world)
+
+
+def the_end(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
+    test_reserve.test_an_allowance_that_ends_after_the_look_up_takes_no_charge(world)
 
 
 def both_measures(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,6 +164,7 @@ CAUGHT: list[tuple[Seed, Suite, tuple[str, ...]]] = [
     (seeded.sum_over_entries, exactly_the_room, ("postgresql",)),
     (seeded.no_fencing, one_holder, ("sqlite", "postgresql")),
     (seeded.no_guard, exactly_the_room, ("sqlite", "postgresql")),
+    (seeded.end_forgotten, the_end, ("sqlite", "postgresql")),
     (seeded.guard_of_one_measure, both_measures, ("sqlite", "postgresql")),
     (seeded.rho_of_one_arm, either_measure, ("sqlite", "postgresql")),
     (seeded.rho_refunded_twice, either_measure, ("sqlite", "postgresql")),

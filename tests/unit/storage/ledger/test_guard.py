@@ -53,8 +53,8 @@ def test_numbers_and_sql_agree(
     columns = [[literal(one) for one in some] for some in (limits, sums, charge)]
     assert bool(connection.execute(select(admits(*columns))).scalar_one()) is expected
     if admits(limits, sums, NOTHING):
-        balance = AccountBalance(0, 0, limits, sums)
-        assert (refusal_of([balance], PrivacyLoss(*charge)) is None) is expected
+        balance = AccountBalance(0, 0, None, limits, sums)
+        assert (refusal_of([balance], PrivacyLoss(*charge), at_us=1) is None) is expected
 
 
 @given(limits=limits_of, sums=amounts, released=amounts)

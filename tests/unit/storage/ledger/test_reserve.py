@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from accounting.account import AccountRank
-from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
+from accounting.errors import AccountFrozen, AllowanceEnded, BudgetExhausted, CapExhausted
 from accounting.privacy_loss import PrivacyLoss
 from storage.catalogue import versions
 from storage.database import tables
@@ -24,6 +24,7 @@ from tests.support.ledgers import set_frozen
 from tests.support.world import (
     World,
     allowance,
+    as_limit,
     check_invariants,
     contents,
     loss,
@@ -52,6 +53,23 @@ def test_a_budget_is_spent_to_the_last_unit(world: World) -> None:
     with pytest.raises(BudgetExhausted) as refusal:
         world.ledger.reserve(request(dataset, analyst, PrivacyLoss(1)))
     assert (refusal.value.charge, refusal.value.remaining) == (PrivacyLoss(1), PrivacyLoss(0))
+    check_invariants(world.database)
+
+
+def test_an_allowance_that_ends_after_the_look_up_takes_no_charge(world: World) -> None:
+    dataset, analyst = world.ready()
+
+    def end(until_us: int) -> None:
+        limit, owner = as_limit(loss(1)), world.owner.id
+        world.ledger.grant(dataset.id, analyst.id, limit, actor_id=owner, until_us=until_us)
+
+    end(world.now() + 10**9)
+    assert isinstance(world.ledger.reserve(request(dataset, analyst)), Reservation)
+    before = world.charged(dataset, analyst)
+    end(world.now())
+    with pytest.raises(AllowanceEnded):
+        world.ledger.reserve(request(dataset, analyst))
+    assert world.charged(dataset, analyst) == before
     check_invariants(world.database)
 
 
