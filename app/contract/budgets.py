@@ -12,9 +12,17 @@ from pydantic import (
 
 from accounting.conversion import MOST_COMPOSITION_ATTO
 from accounting.privacy_loss import PrivacyLoss
-from app.contract.amounts import Allowance, Charged, CompositionFields, Epsilon, Limit, Units
+from app.contract.amounts import (
+    Allowance,
+    AllowanceFields,
+    Charged,
+    CompositionFields,
+    Epsilon,
+    Limit,
+    Units,
+)
 from app.contract.models import Listing, Reply
-from app.contract.times import Moment
+from app.contract.times import Moment, MomentIn
 
 #: The charges that one point of a budget's history sums up: of a day, a kind or a mechanism.
 By = Literal["day", "kind", "mechanism"]
@@ -24,6 +32,7 @@ LIMIT_EXAMPLES: dict[str, Any] = {"an allowance": {"value": {"epsilon": "2", "de
 ALLOWANCE_EXAMPLES: dict[str, Any] = {
     **LIMIT_EXAMPLES,
     "for many small queries": {"value": {"epsilon": "2", "composition_delta": "0.000001"}},
+    "with an end": {"value": {"epsilon": "2", "until": "2100-01-01T00:00:00Z"}},
 }
 
 
@@ -80,6 +89,15 @@ class GrantedAccount(AnalystAccount):
     """An analyst's account, as its dataset's owner sees it. ``etag``: the value for If-Match."""
 
     etag: str
+
+
+class AllowanceIn(AllowanceFields):
+    """The allowance of an analyst. From ``until`` on it takes no new charge.
+
+    Without ``until`` an allowance keeps the end that it has; null: it has no end.
+    """
+
+    until: MomentIn | None = None
 
 
 class CompositionIn(CompositionFields):

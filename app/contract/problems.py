@@ -196,7 +196,7 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         403,
         "budget-exhausted",
         "The charge does not fit what remains of the analyst's allowance for this dataset, or of "
-        "a limit of the analyst or of the key. "
+        "a limit of the analyst or of the key. Nothing remains of an allowance that has ended. "
         "Nothing was charged.",
         "Privacy budget exhausted",
         says=True,

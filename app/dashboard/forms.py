@@ -14,9 +14,9 @@ from fastapi import Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from accounting.account import Limit as AccountLimit
 from accounting.privacy_loss import PrivacyLoss
-from app.contract.amounts import Allowance, Limit
+from app.contract.amounts import Limit
+from app.contract.budgets import AllowanceIn
 from app.contract.errors import InvalidRequest
 from app.http import strict_json
 
@@ -25,7 +25,7 @@ MAX_FIELDS = 10_000
 
 Model = TypeVar("Model")
 LIMIT: TypeAdapter[PrivacyLoss] = TypeAdapter(Limit)
-ALLOWANCE: TypeAdapter[AccountLimit] = TypeAdapter(Allowance)
+ALLOWANCE: TypeAdapter[AllowanceIn] = TypeAdapter(AllowanceIn)
 #: A filter by name in the URL; an empty text means no filter.
 NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 
@@ -85,17 +85,29 @@ def sent_limit(form: Form) -> PrivacyLoss:
     return read(LIMIT, {"epsilon": form.get("epsilon"), "delta": form.get("delta") or "0"})
 
 
-def sent_allowance(form: Form) -> AccountLimit:
-    """The allowance in the same fields, composition_delta and gaussian.
+def sent_allowance(form: Form) -> AllowanceIn:
+    """The allowance in the same fields, composition_delta, gaussian, until and endless.
 
-    Raises: RequestValidationError.
+    Without both of the last, it keeps the end that it has. Raises: RequestValidationError,
+    InvalidRequest for both.
     """
     fields: dict[str, Any] = {
         name: form.get(name) or "0" for name in ("delta", "composition_delta")
     }
     if form.get("gaussian"):
         fields["gaussian"] = True
-    return read(ALLOWANCE, {"epsilon": form.get("epsilon"), **fields})
+    if form.get("endless"):
+        if form.get("until"):
+            msg = "give a day or take the end away, not both"
+            raise InvalidRequest.at("body", "until", type="end", msg=msg)
+        fields["until"] = None
+    return read(ALLOWANCE, {"epsilon": form.get("epsilon"), **fields, **sent_end(form)})
+
+
+def sent_end(form: Form) -> dict[str, str]:
+    """The member ``until`` of a body, the beginning of the day in that field; none without one."""
+    day = form.get("until")
+    return {"until": f"{day}T00:00:00Z"} if day else {}
 
 
 async def _form(request: Request) -> Form:

@@ -8,11 +8,11 @@ from fastapi import Body as BodyParam
 from fastapi import Header, Query, Response
 
 from accounting.errors import BelowSpent
-from app.contract.amounts import Allowance
 from app.contract.budgets import (
     ALLOWANCE_EXAMPLES,
     COMPOSITION_EXAMPLES,
     AccountBalance,
+    AllowanceIn,
     AnalystAccount,
     By,
     CompositionIn,
@@ -40,14 +40,14 @@ api = router(prefix="/v1", tags=["budgets"])
 def set_allowance(
     name: str,
     user: str,
-    limit: Annotated[Allowance, BodyParam(openapi_examples=ALLOWANCE_EXAMPLES)],
+    wish: Annotated[AllowanceIn, BodyParam(openapi_examples=ALLOWANCE_EXAMPLES)],
     caller: CurrentCaller,
     services: ServicesDep,
     response: Response,
     if_match: Annotated[str | None, Header(max_length=256)] = None,
 ) -> AnalystAccount:
     """Set an analyst's allowance on the dataset; never below what is already charged."""
-    account = budgets.grant(services, caller, name, user, limit, if_match)
+    account = budgets.grant(services, caller, name, user, wish, if_match)
     response.headers["ETag"] = account.etag
     return account
 

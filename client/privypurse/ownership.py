@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from privypurse.accounts import Account, Balance, Budgets, Dataset
 from privypurse.amounts import Number, decimal_text, limit
@@ -100,6 +101,7 @@ class Ownership:
         delta: Number = 0,
         composition_delta: Number = 0,
         gaussian: bool = False,
+        until: datetime | Literal["as it is"] | None = "as it is",
         if_match: str | None = None,
     ) -> Account:
         """Set the allowance of one analyst on a dataset; it cannot be less than is spent.
@@ -107,10 +109,14 @@ class Ownership:
         With ``composition_delta``, such as 10⁻⁶, charges also fit while their ρ adds up: the same
         promise pays for many more small queries. The cap needs one too (``promise_cap``).
         ``gaussian`` allows Gaussian noise: from its first charge on, charges fit by ρ alone.
+        ``until``: a moment with a time zone. From then on the allowance takes no new charge; None:
+        it has no end.
         """
         path = f"/v1/datasets/{part(name)}/budgets/{part(analyst)}"
         headers = {} if if_match is None else {"If-Match": if_match}
         body = limit(epsilon, delta, composition_delta, gaussian)
+        if until != "as it is":
+            body["until"] = None if until is None else until.isoformat()
         # A first attempt that succeeds changes the etag, so the service would refuse a repetition.
         repeatable = if_match is None
         return Account.of(

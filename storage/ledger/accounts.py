@@ -86,9 +86,10 @@ class AccountBalance(NamedTuple):
     sums: tuple[int, ...]
 
     @classmethod
-    def of(cls, rank: int, values: tuple[int, ...]) -> AccountBalance:
+    def of(cls, rank: int, values: tuple[Any, ...]) -> AccountBalance:
         """Makes a balance from the ``values`` of the columns ``BALANCE``."""
-        return cls(rank, *values[:2], values[2:_SUMS_FROM], values[_SUMS_FROM:])
+        frozen, until_us = values[:2]
+        return cls(rank, frozen, until_us, values[2:_SUMS_FROM], values[_SUMS_FROM:])
 
     def is_open(self, at_us: int) -> bool:
         """Whether the account takes charges at this moment, if they fit."""

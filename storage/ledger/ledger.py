@@ -37,7 +37,7 @@ from storage.ledger.accounts import (
 )
 from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
-from storage.ledger.limits import largest_composition, open_account, set_limit
+from storage.ledger.limits import End, largest_composition, open_account, set_limit
 from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
 from storage.ledger.totals import Total, totals
 
@@ -87,20 +87,19 @@ class Ledger:
         *,
         actor_id: int,
         if_match: str | None = None,
-        until_us: int | None = None,
+        end: End | None = None,
         before: Callable[[Connection], None] = lambda _connection: None,
     ) -> AccountRow:
         """Sets the analyst's allowance for the dataset, or for all datasets together if None.
 
         An account that does not exist is opened. An account over all datasets is opened with
-        everything that was charged before. From ``until_us`` on, a moment in microseconds, the
-        account takes no new charge. ``before`` runs first in the same transaction; an exception of
-        it changes nothing. Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the
-        account's ETag.
+        everything that was charged before. Without ``end`` an account keeps the end that it has.
+        ``before`` runs first in the same transaction; an exception of it changes nothing.
+        Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the account's ETag.
         """
         action = "budget.overall" if dataset_id is None else "budget.set"
         key = _key(dataset_id, analyst_id)
-        return self._set_limit(action, key, limit, actor_id, if_match, until_us, before)
+        return self._set_limit(action, key, limit, actor_id, if_match, end, before)
 
     def limit_cap(self, dataset_id: int, limit: Limit, *, actor_id: int) -> AccountRow:
         """Sets the limit of all analysts together on the dataset. Raises: BelowSpent."""
@@ -114,12 +113,12 @@ class Ledger:
         limit: Limit,
         actor_id: int,
         if_match: str | None = None,
-        until_us: int | None = None,
+        end: End | None = None,
         before: Callable[[Connection], None] = lambda _connection: None,
     ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
             before(connection)
-            account = set_limit(connection, key, limit, actor_id, if_match, until_us)
+            account = set_limit(connection, key, limit, actor_id, if_match, end)
             _record_limit(connection, action, account, actor_id)
             return account
 

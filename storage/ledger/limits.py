@@ -10,6 +10,7 @@ entry that names no query and has neither ε nor δ.
 
 from dataclasses import replace
 from itertools import accumulate
+from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select, text, update
 
@@ -58,17 +59,26 @@ def open_account(
     return find_account(connection, key)
 
 
+class End(NamedTuple):
+    """From ``until_us`` on, a moment in microseconds, an account takes no new charge; None: never.
+
+    Danger: a change of a limit that names no end must keep the end that there is.
+    """
+
+    until_us: int | None
+
+
 def set_limit(
     connection: Connection,
     key: AccountKey,
     limit: Limit,
     actor_id: int,
     if_match: str | None = None,
-    until_us: int | None = None,
+    end: End | None = None,
 ) -> AccountRow:
     """Opens the account with ``limit``, or changes the limit of an existing account to it.
 
-    From ``until_us`` on, a moment in microseconds, it takes no new charge; None: always.
+    ``end`` replaces the end of the account; without it, the account keeps the end that it has.
 
     An account that has charges may fall to any limit which they fit by ε or by ρ.
     A frozen account may change its limit, and stays frozen.
@@ -85,7 +95,7 @@ def set_limit(
     if if_match is None:
         opened = open_account(connection, key, limit, actor_id)
         if opened is not None:
-            opened = _ends(connection, opened, until_us)
+            opened = _with_end(connection, opened, end)
             if not ranges_over_all:
                 return opened
             return _charged(connection, opened, key.analyst_id, actor_id)
@@ -96,7 +106,7 @@ def set_limit(
     if if_match not in (None, "*", before.etag):
         raise PreconditionFailed("the account has changed")
     old = before.account.limit
-    if (limit, until_us) == (old, before.until_us):
+    if limit == old and (end is None or end.until_us == before.until_us):
         return before
     charged, at_us = before.account.charged, read_now(connection)
     causes = []
@@ -115,13 +125,17 @@ def set_limit(
             raise Again  # the account has changed meanwhile: start again
     account = Account(limit, charged)
     changed = replace(before, account=account, seq=before.seq + len(causes))
-    return _ends(connection, changed, until_us)
+    return _with_end(connection, changed, end)
 
 
-def _ends(connection: Connection, account: AccountRow, until_us: int | None) -> AccountRow:
+def _with_end(connection: Connection, account: AccountRow, end: End | None) -> AccountRow:
     """Sets the end of an account whose row this transaction has locked."""
+    if end is None:
+        return account
+    until_us = end.until_us
     connection.execute(update(budget_account).where(_a.id == account.id).values(until_us=until_us))
-    return replace(account, until_us=until_us, is_over=False)
+    is_over = until_us is not None and until_us <= read_now(connection)
+    return replace(account, until_us=until_us, is_over=is_over)
 
 
 def rho_to_fill(connection: Connection, account_id: int) -> int:

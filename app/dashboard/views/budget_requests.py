@@ -10,7 +10,7 @@ from starlette.responses import Response
 from app.contract.budget_requests import BudgetRequestIn, DecisionIn
 from app.contract.texts import MOST_CHARACTERS
 from app.dashboard.alerts import Alert, alert_of
-from app.dashboard.forms import Form, SentForm, read
+from app.dashboard.forms import Form, SentForm, read, sent_end
 from app.dashboard.pages import pages, to
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
@@ -35,7 +35,7 @@ def request_one(visit: CurrentVisit, name: str, form: SentForm) -> Response:
         "epsilon": form.get("epsilon"),
         "delta": form.get("delta") or "0",
         "purpose": _paragraph(form.get("purpose")),
-        **_until(form),
+        **sent_end(form),
     }
     try:
         visit.run(budget_requests.make, name, read(REQUEST, body))
@@ -61,7 +61,7 @@ def decide_one(visit: CurrentVisit, name: str, id: str, form: SentForm) -> Respo
     }
     if body["decision"] == "grant":
         amounts = {"epsilon": form.get("epsilon"), "delta": form.get("delta") or "0"}
-        body |= {**amounts, "until": None, **_until(form)}
+        body |= {**amounts, "until": None, **sent_end(form)}
     try:
         visit.run(budget_requests.decide, name, id, read(DECISION, body))
     except NotFound:
@@ -76,11 +76,6 @@ def erase_one(visit: CurrentVisit, name: str, id: str) -> Response:
     """Erase the texts of a request; an open one is withdrawn."""
     visit.run(budget_requests.erase, name, id)
     return to(f"/ui/datasets/{name}/requests")
-
-
-def _until(form: Form) -> dict[str, str]:
-    day = form.get("until")
-    return {"until": f"{day}T00:00:00Z"} if day else {}
 
 
 def _paragraph(text: str) -> str:

@@ -17,7 +17,7 @@ from app.usecases.accounts import budgets, purchases, spending
 from app.usecases.accounts.arms import share_left
 from app.usecases.accounts.budgets import Granted
 
-FIELDS = ("analyst", "epsilon", "delta", "composition_delta", "gaussian")
+FIELDS = ("analyst", "epsilon", "delta", "composition_delta", "gaussian", "until", "endless")
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,24 @@ def grant(visit: CurrentVisit, dataset: str, form: SentForm) -> Response:
     alert: Alert | None = None
     done = ""
     try:
-        analyst, limit = form.get("analyst"), sent_allowance(form)
+        analyst, wish = form.get("analyst"), sent_allowance(form)
         if form.get("do") == "preview":
-            offers = visit.run(purchases.preview, dataset, limit.loss)
+            offers = visit.run(purchases.preview, dataset, wish.value().loss)
         else:
-            visit.run(budgets.grant, dataset, analyst, limit)
-            done = f"{analyst} may now learn ε {limit.as_dict()['epsilon']} of {dataset}."
+            account = visit.run(budgets.grant, dataset, analyst, wish)
+            done = _done(account)
     except Exception as error:
         alert = alert_of(error)
     return _page(visit, dataset, form, offers, alert, done)
+
+
+def _done(account: GrantedAccount) -> str:
+    epsilon = account.allowance.as_dict()["epsilon"]
+    done = f"{account.analyst} may now learn ε {epsilon} of {account.dataset}"
+    if account.until is None:
+        return f"{done}."
+    end = f"{account.until:%Y-%m-%d %H:%M} UTC"
+    return f"{done}, but it has ended {end}." if account.is_over else f"{done}, until {end}."
 
 
 def _page(

@@ -24,6 +24,7 @@ from app.usecases.visibility import owned, require, visible
 from storage.catalogue.datasets import StoredDataset
 from storage.errors import NotFound
 from storage.ledger.budget_requests import BudgetRequest, Decision
+from storage.ledger.limits import End
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -
     if caller.scope.is_restricted:
         raise Forbidden
     stored = visible(services, caller, name)
-    until_us = None if body.until is None else _ahead(services, microseconds(body.until))
+    until_us = None if body.until is None else microseconds(body.until)
+    if until_us is not None:
+        budgets.require_ahead(services, until_us)
     request = services.budget_requests.make(
         uuid7(), stored.id, caller.id, body.loss, until_us, body.purpose
     )
@@ -125,14 +128,13 @@ def decide(
     until_us = request.until_us
     if "until" in body.model_fields_set:
         until_us = None if body.until is None else microseconds(body.until)
-    if until_us is not None:
-        _ahead(services, until_us)
     decision = Decision(body.reason, loss, until_us)
     store: Callable[..., None] = partial(
         services.budget_requests.decide, id=request.id, actor_id=caller.id, decision=decision
     )
     limit = _limit(services, stored, request, loss)
-    budgets.grant(services, caller, name, request.analyst, limit, None, until_us, store)
+    analyst, end = request.analyst, End(until_us)
+    budgets.set_allowance(services, caller, name, analyst, limit, end, before=store)
     return _out(services.budget_requests.find(request.id))
 
 
@@ -163,12 +165,6 @@ def _find(services: Services, stored: StoredDataset, id: str) -> BudgetRequest:
     if request.dataset_id != stored.id:
         raise NotFound
     return request
-
-
-def _ahead(services: Services, until_us: int) -> int:
-    if until_us <= services.database.now_us():
-        raise InvalidRequest.at("body", "until", type="past", msg="it is over already")
-    return until_us
 
 
 def _limit(

@@ -9,6 +9,7 @@ from accounting.account import Limit, counts_rho
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import (
     AccountBalance,
+    AllowanceIn,
     AnalystAccount,
     CompositionIn,
     DatasetBudgets,
@@ -19,6 +20,7 @@ from app.contract.budgets import (
 )
 from app.contract.errors import InvalidRequest
 from app.contract.models import Listing
+from app.contract.times import microseconds
 from app.identity.callers import Caller
 from app.usecases.accounts.fits import Charges, charges_by_kind, more_by_kind
 from app.usecases.charge_sums import Grain
@@ -27,6 +29,7 @@ from app.usecases.visibility import owned, require, visible
 from storage.catalogue.dataset_rows import StoredDataset
 from storage.errors import NotFound
 from storage.ledger.accounts import AccountRow
+from storage.ledger.limits import End
 
 Balance = TypeVar("Balance", bound=AccountBalance)
 
@@ -64,18 +67,38 @@ def grant(
     caller: Caller,
     dataset: str,
     analyst: str,
-    limit: Limit,
+    wish: AllowanceIn,
     if_match: str | None = None,
-    until_us: int | None = None,
-    before: Callable[[Any], None] = lambda _connection: None,
 ) -> GrantedAccount:
     """Set the allowance of ``analyst`` on the caller's dataset.
 
-    ``if_match``: the etag that the account must have. ``until_us``: the moment from which on it
-    takes no new charge, microseconds; None for no end. ``before`` runs first in the same
-    transaction. Raises: NotFound, BelowSpent, PreconditionFailed.
+    ``if_match``: the etag that the account must have. Raises: NotFound, BelowSpent,
+    PreconditionFailed; InvalidRequest for an end that has passed.
     """
     require(caller, "owner")
+    end = None
+    if "until" in wish.model_fields_set:
+        end = End(None if wish.until is None else microseconds(wish.until))
+    return set_allowance(services, caller, dataset, analyst, wish.value(), end, if_match)
+
+
+def set_allowance(
+    services: Services,
+    caller: Caller,
+    dataset: str,
+    analyst: str,
+    limit: Limit,
+    end: End | None,
+    if_match: str | None = None,
+    before: Callable[[Any], None] = lambda _connection: None,
+) -> GrantedAccount:
+    """As ``grant``; without ``end`` the account keeps the end that it has.
+
+    ``before`` runs first in the same transaction.
+    """
+    require(caller, "owner")
+    if end is not None and end.until_us is not None:
+        require_ahead(services, end.until_us)
     stored = owned(services, caller, dataset)
     user = services.users.find(analyst)
     if user is None or "analyst" not in user.roles:
@@ -84,10 +107,16 @@ def grant(
         *(stored.id, user.id, limit),
         actor_id=caller.id,
         if_match=if_match,
-        until_us=until_us,
+        end=end,
         before=before,
     )
     return _balance(GrantedAccount, account, partial(charges_by_kind, stored))
+
+
+def require_ahead(services: Services, until_us: int) -> None:
+    """Raises: InvalidRequest for an end, in microseconds, that has passed."""
+    if until_us <= services.database.now_us():
+        raise InvalidRequest.at("body", "until", type="past", msg="it is over already")
 
 
 def promise_cap(

@@ -6,13 +6,14 @@ import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Literal, TextIO
 
 import typer
 
-from privypurse.accounts import Entry
+from privypurse.accounts import Account, Entry
 from privypurse.cli.service import service
 
 COLUMNS = (
@@ -42,8 +43,20 @@ def grant(
     gaussian: Annotated[
         bool, typer.Option(help="Allow Gaussian noise; from then on only ρ admits charges.")
     ] = False,
+    until: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="The day (UTC) on which the allowance ends."),
+    ] = None,
+    endless: Annotated[
+        bool, typer.Option("--endless", help="Take away the end that the allowance has.")
+    ] = False,
 ) -> None:
     """Set an analyst's allowance on a dataset; it cannot be less than what is spent."""
+    if endless and until is not None:
+        raise typer.BadParameter("give --until or --endless, not both")
+    end: datetime | Literal["as it is"] | None = None if endless else "as it is"
+    if until is not None:
+        end = until.replace(tzinfo=UTC)
     with service(context) as purse:
         account = purse.grant(
             dataset,
@@ -52,10 +65,11 @@ def grant(
             delta=delta,
             composition_delta=composition_delta,
             gaussian=gaussian,
+            until=end,
         )
     typer.echo(
         f"{analyst} on {dataset}: {account.allowance.with_rho()}, "
-        f"remaining {account.remaining.with_rho()}"
+        f"remaining {account.remaining.with_rho()}{_end(account)}"
     )
 
 
@@ -70,7 +84,12 @@ def budgets(
         accounts = purse.budgets() if dataset is None else purse.budgets_of(dataset).accounts
     for account in accounts:
         spent, allowance = account.spent.with_rho(), account.allowance.with_rho()
-        typer.echo(f"{account.dataset}\t{account.analyst}\tspent {spent}\tof {allowance}")
+        line = (account.dataset, account.analyst, f"spent {spent}", f"of {allowance}")
+        typer.echo("\t".join(line) + _end(account))
+
+
+def _end(account: Account) -> str:
+    return "" if account.until is None else f", until {account.until.isoformat()}"
 
 
 def notices(context: typer.Context) -> None:

@@ -21,6 +21,7 @@ from storage.assurance.verification import verify
 from storage.database import tables
 from storage.database.database import Database
 from storage.ledger.budget_requests import BudgetRequests, Decision
+from storage.ledger.limits import End
 from storage.people.identities import Identities
 from storage.people.keys import Restrictions
 from tests.evidence.adversary.tampering_table import FOUND, TABLE, is_bound, why_not
@@ -100,7 +101,7 @@ def fill(world: World) -> None:
                 analyst.id,
                 allowance(60),
                 actor_id=world.owner.id,
-                until_us=until_us,
+                end=End(until_us),
                 before=partial(requests.decide, id=id, actor_id=world.owner.id, decision=decision),
             )
 

@@ -50,6 +50,18 @@ def test_a_key_says_what_it_may_do(play: Play) -> None:
     assert (plain.until, plain.datasets, plain.budget) == (None, None, None)
 
 
+def test_a_grant_names_an_end_only_where_it_changes_one(play: Play) -> None:
+    account = {**BALANCE, "dataset": "friends", "analyst": "ada"}
+    until = datetime(2100, 1, 1, tzinfo=UTC)
+    replies = [(200, account | {"until": until.isoformat()}, {})] * 3
+    purse, script = play(*replies)
+    assert purse.grant("friends", "ada", epsilon=1).until == until
+    purse.grant("friends", "ada", epsilon=1, until=until)
+    purse.grant("friends", "ada", epsilon=1, until=None)
+    ends = [json.loads(one.content).get("until", "as it is") for one in script.requests]
+    assert ends == ["as it is", until.isoformat(), None]
+
+
 def test_the_balance_of_the_key_itself(play: Play) -> None:
     listing = {"items": [], "next": None}
     purse, _ = play((200, listing | {"key": BALANCE}, {}), (200, listing, {}))

@@ -255,7 +255,7 @@ class TestGrants:
             assert f"{analyst} may now learn ε {epsilon} of web" in words(page.text)
         granted = shop("olga", "GET", "/v1/datasets/web/budgets").json()
         assert granted["exposure"]["at_most"]["epsilon"] == "10"
-        rows = "ana open ε 7 ε 0 100 % ben open ε 6 ε 0 100 %"
+        rows = "ana open ε 7 ε 0 no end 100 % ben open ε 6 ε 0 no end 100 %"
         assert rows in words(page.text)
         auditors = sign_in("otto").text("/ui/grants/web")
         assert rows in auditors
@@ -316,6 +316,26 @@ class TestGrants:
         page = sign_in("olga").post("/ui/grants/web", analyst="ana", epsilon="0.25")
         assert page.status_code == 409
         assert "Spent: ε 0.5" in words(page.text)
+
+    def test_the_end_of_an_allowance_is_shown_and_kept(
+        self, shop: Service, sign_in: SignIn
+    ) -> None:
+        def end() -> str | None:
+            (account,) = shop("olga", "GET", "/v1/datasets/web/budgets").json()["items"]
+            return account.get("until")
+
+        browser = sign_in("olga")
+        sent = {"analyst": "ana", "epsilon": "1", "do": "grant"}
+        page = browser.post("/ui/grants/web", **sent, until="2100-01-01")
+        assert "until 2100-01-01 00:00 UTC" in words(page.text)
+        assert end() == "2100-01-01T00:00:00Z"
+        assert "2100-01-01" in browser.text("/ui/grants/web")
+        browser.post("/ui/grants/web", **{**sent, "epsilon": "2"})
+        assert end() == "2100-01-01T00:00:00Z"
+        both = browser.post("/ui/grants/web", **sent, until="2101-01-01", endless="yes")
+        assert both.status_code == 422
+        browser.post("/ui/grants/web", **sent, endless="yes")
+        assert end() is None
 
     def test_what_it_would_buy_is_what_a_quote_says(self, shop: Service, sign_in: SignIn) -> None:
         shop.grant("olga", "web", "ana", "5")

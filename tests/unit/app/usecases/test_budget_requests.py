@@ -11,6 +11,7 @@ from sqlalchemy import select, update
 
 from storage.assurance.verification import verify
 from storage.database.tables import budget_account, budget_request, journal
+from storage.ledger.limits import End
 from tests.support.service import Service
 
 PATH = "/v1/datasets/triangle/requests"
@@ -121,7 +122,7 @@ def test_an_allowance_ends(triangle: Service) -> None:
         ana,
         services.ledger.account(dataset.id, ana).account.limit,
         actor_id=dataset.owner_id,
-        until_us=soon,
+        end=End(soon),
     )
     assert is_valid(triangle)
     while services.database.now_us() <= soon:
@@ -136,7 +137,11 @@ def test_an_allowance_ends(triangle: Service) -> None:
     assert account(triangle)["remaining"]["epsilon"] == "0"
     (notice,) = triangle("ana", "GET", "/v1/notices").json()["items"][:1]
     assert notice["text"] == "Your allowance for triangle has ended."
-    triangle.grant("olga", "triangle", "ana", "4")  # without an end again
+    ended = account(triangle)["until"]
+    triangle.grant("olga", "triangle", "ana", "4")  # which names no end
+    assert account(triangle)["until"] == ended
+    assert query(triangle).json()["type"] == "/problems/budget-exhausted"
+    assert grant_until(triangle, until=None)["epsilon"] == "4"
     assert "until" not in account(triangle)
     assert query(triangle).status_code == 201
     assert is_valid(triangle)
@@ -144,6 +149,30 @@ def test_an_allowance_ends(triangle: Service) -> None:
         lambda c: c.execute(update(budget_account).values(until_us=soon + 10**12))
     )
     assert not is_valid(triangle)
+
+
+def grant_until(service: Service, **end: str | None) -> Any:
+    """Grant an ε of 4 with this end, or without a word of it. Returns the allowance."""
+    body = {"epsilon": "4", **end}
+    reply = service("olga", "PUT", "/v1/datasets/triangle/budgets/ana", json=body)
+    assert reply.status_code == 200, reply.text
+    return reply.json()["allowance"]
+
+
+def test_a_grant_that_names_no_end_keeps_it(triangle: Service) -> None:
+    until = "2100-01-01T00:00:00Z"
+    decide(triangle, ask(triangle, until=until).json()["id"])
+    grant_until(triangle)
+    assert account(triangle)["until"] == until
+    grant_until(triangle, until="2101-01-01T02:00:00+02:00")
+    assert account(triangle)["until"] == "2101-01-01T00:00:00Z"
+    past = {"epsilon": "4", "until": "2001-01-01T00:00:00Z"}
+    reply = triangle("olga", "PUT", "/v1/datasets/triangle/budgets/ana", json=past)
+    assert (reply.status_code, reply.json()["type"]) == (422, "/problems/invalid-request")
+    assert account(triangle)["until"] == "2101-01-01T00:00:00Z"
+    grant_until(triangle, until=None)
+    assert "until" not in account(triangle)
+    assert is_valid(triangle)
 
 
 HOSTILE: list[dict[str, Any]] = [

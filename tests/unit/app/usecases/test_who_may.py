@@ -56,6 +56,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     sources.detach: "owner",
     sources.pull: "owner",
     budgets.grant: "owner",
+    budgets.set_allowance: "owner",
     budgets.promise_cap: "owner",
     budgets.of_dataset: "owner auditor",
     budgets.caps: "owner auditor",

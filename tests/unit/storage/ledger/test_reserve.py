@@ -19,6 +19,7 @@ from storage.errors import NoRecords, NotFound, NotOpen, StillRunning
 from storage.ledger import ledger, limits
 from storage.ledger.accounts import AccountKey
 from storage.ledger.ledger import Reservation
+from storage.ledger.limits import End
 from storage.queries.entry_pages import page_of_entries
 from tests.support.ledgers import set_frozen
 from tests.support.world import (
@@ -61,7 +62,7 @@ def test_an_allowance_that_ends_after_the_look_up_takes_no_charge(world: World) 
 
     def end(until_us: int) -> None:
         limit, owner = as_limit(loss(1)), world.owner.id
-        world.ledger.grant(dataset.id, analyst.id, limit, actor_id=owner, until_us=until_us)
+        world.ledger.grant(dataset.id, analyst.id, limit, actor_id=owner, end=End(until_us))
 
     end(world.now() + 10**9)
     assert isinstance(world.ledger.reserve(request(dataset, analyst)), Reservation)
