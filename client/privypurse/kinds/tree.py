@@ -7,6 +7,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 from privypurse.amounts import Number
 from privypurse.kinds.query import Call, Query, Selector, Sensitivity
+from privypurse.levels import Columns
 from privypurse.naive_bayes import NaiveBayes
 from privypurse.trees import Trees
 
@@ -47,8 +48,14 @@ def tree(algorithm: Growing = "id3", **options: Unpack[Options]) -> Query[Trees]
 def tree(algorithm: Literal["naive_bayes"], **options: Unpack[Options]) -> Query[NaiveBayes]: ...
 def tree(algorithm: Algorithm = "id3", **options: Unpack[Options]) -> Query[Any]:
     """A query for a tree with noisy class counts, for trees of a search, or for naive Bayes."""
-    read = NaiveBayes.read if algorithm == "naive_bayes" else Trees.read
     return Query({"kind": "tree", "algorithm": algorithm, **options}, read, described=True)
+
+
+def read(reply: Mapping[str, Any], columns: Columns) -> Trees | NaiveBayes:
+    """The answer in a reply. Stored queries may name no algorithm, so the answer itself tells."""
+    if "model" in reply["answer"]:
+        return NaiveBayes.read(reply, columns)
+    return Trees.read(reply, columns)
 
 
 class TreeCall(Call):

@@ -6,7 +6,7 @@ import builtins
 import json
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -36,14 +36,16 @@ from privypurse import (
     Tree,
     Trees,
     Value,
+    tree,
 )
 from privypurse.classifier import Classifier
 from privypurse.clusters import nearest
+from privypurse.kinds.tree import Algorithm
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin
 from tests.architecture.imports import ROOT
 from tests.unit.app.queries.test_rendering import FOUND, GROWN, HOSTILE
-from tests.unit.client.conftest import ANSWERED
+from tests.unit.client.conftest import ANSWERED, Play
 from tests.unit.mechanisms.trees.tables import dataset, people
 
 PEOPLE = columns_of(
@@ -201,6 +203,18 @@ def test_naive_bayes_multiplies_shares() -> None:
         {"class": "yes", "attribute": "sex", "level": "m", "value": 5, "low": 2, "high": 8},
     ]
     assert "yes 29 [26 … 32]" in str(model)
+
+
+@pytest.mark.parametrize("algorithm", get_args(Algorithm))
+def test_a_stored_answer_is_read_by_what_it_holds(algorithm: Algorithm, play: Play) -> None:
+    is_bayes = algorithm == "naive_bayes"
+    answer = bayes() if is_bayes else {"trees": [GROWN] * 2}
+    described = {"name": "star", "attributes": []}
+    # A query that left out its algorithm is stored without one.
+    body = {"kind": "tree"} if algorithm == "id3" else dict(tree(algorithm).body)
+    stored = ANSWERED | {"query": body, "answer": answer}
+    purse, _ = play((200, stored, {}), (200, described, {}))
+    assert isinstance(purse.answer("q1"), NaiveBayes if is_bayes else Trees)
 
 
 def test_suppressed_counts_of_naive_bayes_are_taken_as_none() -> None:
