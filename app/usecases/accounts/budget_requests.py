@@ -54,11 +54,10 @@ def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -
     """Request an allowance on a dataset that the caller may see.
 
     Raises: NotFound; RequestOpen; InvalidRequest for a moment that has passed; Forbidden for a
-    restricted key, which is handed to programs that its user trusts less.
+    restricted key.
     """
     require(caller, "analyst")
-    if caller.scope.is_restricted:
-        raise Forbidden
+    _require_own_hand(caller)
     stored = visible(services, caller, name)
     until_us = None if body.until is None else microseconds(body.until)
     if until_us is not None:
@@ -74,12 +73,14 @@ def page(
 ) -> Listing[BudgetRequestOut]:
     """The requests on a dataset, newest first: all for its owner, their own for an analyst.
 
-    Raises: NotFound, InvalidCursor.
+    Raises: NotFound, InvalidCursor; Forbidden for a restricted key of an analyst.
     """
     require(caller, "owner", "analyst")
     stored = visible(services, caller, name)
-    if not is_owner(stored, caller) and "analyst" not in caller.roles:
-        raise NotFound
+    if not is_owner(stored, caller):
+        _require_own_hand(caller)
+        if "analyst" not in caller.roles:
+            raise NotFound
     analyst_id = None if is_owner(stored, caller) else caller.id
     rows = services.budget_requests.page(limit, cursor, dataset_id=stored.id, analyst_id=analyst_id)
     return Listing(items=list(map(_out, rows.items)), next=rows.next)
@@ -141,10 +142,13 @@ def decide(
 def erase(services: Services, caller: Caller, name: str, id: str) -> None:
     """Erase the texts of a request; an open one is withdrawn. Raises: NotFound.
 
-    The analyst who made it and the owner of the dataset may do so.
+    The analyst who made it and the owner of the dataset may do so. Raises: Forbidden for a
+    restricted key of an analyst.
     """
     require(caller, "owner", "analyst")
     stored = visible(services, caller, name)
+    if not is_owner(stored, caller):
+        _require_own_hand(caller)
     request = _find(services, stored, id)
     is_own = request.analyst_id == caller.id and "analyst" in caller.roles
     if not (is_own or is_owner(stored, caller)):
@@ -155,6 +159,15 @@ def erase(services: Services, caller: Caller, name: str, id: str) -> None:
 def is_owner(stored: StoredDataset, caller: Caller) -> bool:
     """True if the caller owns the dataset and still has the role of owner."""
     return stored.owner_id == caller.id and "owner" in caller.roles
+
+
+def _require_own_hand(caller: Caller) -> None:
+    """Raises: Forbidden for a restricted key, which is handed to programs that are trusted less.
+
+    A purpose is a text of its user to the owner of a dataset.
+    """
+    if caller.scope.is_restricted:
+        raise Forbidden
 
 
 def _find(services: Services, stored: StoredDataset, id: str) -> BudgetRequest:

@@ -28,7 +28,7 @@ PLAIN = {
     "Only these datasets (none chosen: all)", "Groups as JSON", "Measures as JSON",
     "Condition as JSON", "Search the handbook", "The dataset", "What it is about", "Nodes",
     "What all analysts may learn together", "What privacy hides", "Number of nodes", "Public list",
-    "Suppress noisy counts below",
+    "Suppress noisy counts below", "Without an end",
 }  # fmt: skip
 
 

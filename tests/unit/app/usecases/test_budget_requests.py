@@ -220,6 +220,14 @@ def test_who_may_request_and_decide(triangle: Service) -> None:
     key = triangle("ana", "POST", "/v1/users/ana/keys", json={"epsilon": "0.1"}).json()["key"]
     triangle.keys["notebook"] = key
     assert triangle("notebook", "POST", PATH, json=body).status_code == 403
+    assert triangle("notebook", "GET", PATH).status_code == 403
+    assert triangle("notebook", "DELETE", f"{PATH}/{id}").status_code == 403
+    (own,) = triangle("ana", "GET", PATH).json()["items"]
+    assert (own["status"], own["purpose"]) == ("open", PURPOSE)
+    # A key of the owner that only ends decides, so it may read what it decides about.
+    ends = {"until": "2100-01-01T00:00:00Z"}
+    triangle.keys["desk"] = triangle("olga", "POST", "/v1/users/olga/keys", json=ends).json()["key"]
+    assert len(triangle("desk", "GET", PATH).json()["items"]) == 2
 
 
 def test_texts_are_in_no_journal_and_can_be_erased(
