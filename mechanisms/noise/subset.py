@@ -43,7 +43,9 @@ _BALANCE, _STEPS, _IMPROBABLE = 2.0**-20, 60, 64.0
 #: A number slightly above ln 2. Shell j is valid if ln of the odds against heads is at least j
 #: times this: the probability π of heads is then below 2^−j.
 _SHELL = 0.6931471806
-#: A bound on the relative error of a coin's probability π in doubles. Libraries err far less.
+#: Danger: y, ln of the odds against heads, may be a small difference of λ·gap and −ln θ. This share
+#: of 1 + |y| + |λ·gap| bounds the error of y in doubles, and the share itself the relative error of
+#: π worked out from a given y. Libraries err far less.
 _ERROR = 2.0**-40
 _UNIT = 2.0**-64
 _WORD = 64
@@ -115,24 +117,27 @@ class _Coins:
     """Private: ln of the odds against each candidate, y = λ·gap + T/2^20, and its shell."""
 
     gaps: Integers
-    #: T = 2^20·ln θ, for odds e^{−λ·gap}/θ of heads. A gap is how far a score is below the best.
+    #: T = 2^20·ln θ, for odds e^{−λ·gap}/θ of heads. A gap is how far a score is below the k-th
+    #: largest one.
     threshold: int
     rate: Rate
     against: Floats
+    #: The bound on the error of each y.
+    errors: Floats
     shells: Integers
     widen: float
 
     @classmethod
     def of(cls, scores: Integers, k: int, rate: Rate, shift: float, widen: float) -> _Coins:
-        gaps = scores.max() - scores
+        # Gaps from the best score would make y a difference of large numbers where it matters.
+        gaps = kth_largest(scores, k) - scores
         log_odds = rate.a / rate.b * gaps.astype(np.float64)
         threshold = round((balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
         against = log_odds + threshold / (1 << _THRESHOLD_BITS)
-        # The largest rounding error is subtracted from y, ln of the odds against heads. So
-        # ``lower`` is surely below the exact y, and any smaller shell is valid.
-        lower = against - _ERROR * (1 + np.abs(against) + log_odds)
-        shells = np.clip(lower / _SHELL, 0, DEEPEST).astype(np.int64)
-        return cls(gaps, threshold, rate, against, shells, widen)
+        errors = _ERROR * (1 + np.abs(against) + np.abs(log_odds))
+        # The difference is surely below the exact y, and any smaller shell is valid.
+        shells = np.clip((against - errors) / _SHELL, 0, DEEPEST).astype(np.int64)
+        return cls(gaps, threshold, rate, against, errors, shells, widen)
 
     def heads(self, alive: Integers, source: WordSource) -> Integers:
         """The coins of ``alive`` that show heads: U < π, given that the first bits of U are 0."""
@@ -148,14 +153,11 @@ class _Coins:
 
     def _brackets(self, alive: Integers) -> tuple[Floats, Floats]:
         """Bounds on π·2^shell."""
-        # y is ln of the odds against heads. Below −700 the probability 1 − π of tails is far below
-        # the allowed error, so −700 replaces y, which avoids overflow.
-        y, shells = np.maximum(self.against[alive], -700.0), self.shells[alive]
-        # This is 2^shell / (1 + e^y), written so that no factor overflows: in every shell above 0,
-        # y is at least shell · ln 2.
-        value = np.exp(shells * math.log(2) - y) / (1 + np.exp(-y))
-        error = self.widen * _ERROR * (1 + np.abs(y)) * value
-        return value - error, value + error
+        y, errors = self.against[alive], self.widen * self.errors[alive]
+        shells = self.shells[alive]
+        return _scaled(y + errors, shells) * (1 - _ERROR), _scaled(y - errors, shells) * (
+            1 + _ERROR
+        )
 
     def _refined(self, coin: int, word: int, source: WordSource) -> bool:
         """U < π by more bits of U and interval arithmetic; ends with probability one."""
@@ -176,14 +178,24 @@ class _Coins:
             bits, length = bits << _WORD | int(source.words(1)[0]), length + _WORD
 
 
+def _scaled(y: Floats, shells: Integers) -> Floats:
+    """π·2^shell = 2^shell / (1 + e^y), written so that no factor overflows."""
+    # In every shell above 0, y is at least shell · ln 2. Below −700 the probability 1 − π of tails
+    # is far below the allowed error.
+    y = np.maximum(y, np.where(shells > 0, shells * math.log(2), -700.0))
+    scaled: Floats = np.exp(shells * math.log(2) - y) / (1 + np.exp(-y))
+    return scaled
+
+
 def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
     """ln θ at which about k coins show heads, in terms of odds e^{−log_odds}/θ; any is valid.
 
+    ``gaps`` are those from the k-th largest score, and log_odds = λ·gap.
     Newton's method on ln of the mean number of heads, which is nearly a line where most coins are
     improbable. A step that leaves the bracket of the root halves the bracket instead.
     """
-    last, next_one = (-rate.a / rate.b * -kth_largest(-gaps, place) for place in (k, k + 1))
-    low, high = next_one - math.log(k + 1) - 1, last + math.log(gaps.size) + 1
+    next_one = -rate.a / rate.b * -kth_largest(-gaps, k + 1)
+    low, high = next_one - math.log(k + 1) - 1, math.log(gaps.size) + 1
     # Improbable coins hardly count, and there may be a million of them.
     near, at = log_odds[log_odds + low < _IMPROBABLE], high
     for _ in range(_STEPS):

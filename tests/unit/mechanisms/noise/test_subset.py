@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import prod
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.shells import DEEPEST, Groups, survivors
 from mechanisms.noise.subset import (
+    _Coins,
     balanced,
     expected_heads,
     least_acceptance,
@@ -113,6 +115,22 @@ def test_forced_refinement_keeps_the_answer() -> None:
     assert p_value(observed, list(law.values())) > FALSE_ALARM
 
 
+@pytest.mark.parametrize("ahead", [0, 37_000, 10**9, 1 << 60])
+def test_the_brackets_hold_the_exact_probabilities(ahead: int) -> None:
+    """Where one score is far ahead, y is a small difference of large numbers."""
+    scores = np.arange(200) * 2
+    scores[7] += ahead
+    rate = Rate.of(10 * 10**9, 0, draws=3)
+    coins = _Coins.of(scores, 5, rate, 0.0, 1.0)
+    low, high = coins._brackets(np.arange(200))
+    with mpmath.workprec(300):
+        for gap, shell, least, most in zip(coins.gaps, coins.shells, low, high, strict=True):
+            y = mpmath.mpf(rate.a * int(gap)) / rate.b + mpmath.mpf(coins.threshold) / 2**20
+            exact = mpmath.ldexp(1 / (1 + mpmath.exp(y)), int(shell))
+            assert least <= exact <= most
+    assert float(np.median(high / low)) < 1 + 1e-8  # they are narrow
+
+
 def test_a_threshold_far_off_takes_many_rounds_and_ends() -> None:
     scores = np.array([4, 3, 0, 0])
     drawn = subset(scores, 2, Rate(3, 1), SeededRandomness(5), shift=10.0)
@@ -131,9 +149,9 @@ SHAPES = {
 @pytest.mark.parametrize("rate", [Rate(10**3, 10**9 << 20), Rate(1, 1 << 10), Rate(1, 1)])
 def test_the_threshold_gives_a_mean_of_k_heads(scores: Array, rate: Rate) -> None:
     """The public number of rounds assumes this mean. Sharp scores leave it to rounding errors."""
-    gaps = scores.max() - scores
-    log_odds = rate.a / rate.b * gaps.astype(np.float64)
     for k in (1, 2, 20, 1500):
+        gaps = np.sort(scores)[-k] - scores
+        log_odds = rate.a / rate.b * gaps.astype(np.float64)
         mean, _ = expected_heads(log_odds, balanced(log_odds, gaps, k, rate))
         assert math.isclose(mean, k, rel_tol=1e-3)
 
