@@ -1,7 +1,26 @@
-"""The exact ends of an interval of mpmath; its public attributes would round or wrap them."""
+"""Interval arithmetic of mpmath, and the exact ends of its intervals.
+
+Its public attributes would round or wrap them.
+"""
 
 from fractions import Fraction
+from threading import local
 from typing import Any
+
+_OF_THREAD = local()
+
+
+def intervals(precision: int) -> Any:
+    """The arithmetic of this thread, at so many bits.
+
+    Threads share the precision of the library's own one. To make another takes milliseconds.
+    """
+    from mpmath.ctx_iv import MPIntervalContext
+
+    if not hasattr(_OF_THREAD, "arithmetic"):
+        _OF_THREAD.arithmetic = MPIntervalContext()
+    _OF_THREAD.arithmetic.prec = precision
+    return _OF_THREAD.arithmetic
 
 
 def bounds(interval: Any) -> tuple[Fraction, Fraction]:

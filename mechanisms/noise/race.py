@@ -1,40 +1,35 @@
-"""The exponential mechanism as a race that is refined only where arrivals are close.
+"""Selection as a race that is refined only where arrivals are close.
 
-Candidate i arrives at tᵢ = ln(−ln(1 − uᵢ)) + λ(max s − sᵢ), uᵢ uniform on (0, 1): an exponential
-variable of rate ∝ e^{λ·sᵢ}, in logarithms. The first arrival is drawn ∝ e^{λ·sᵢ}. The first k, in
-order, are k such draws without replacement.
+Candidate i arrives at tᵢ, and the first arrivals are drawn. Let gap be max s − sᵢ, and Eᵢ = −ln uᵢ
+an exponential variable, uᵢ uniform on (0, 1). Then
+
+* tᵢ = λ·gap + ln Eᵢ is the logarithm of an exponential variable of rate ∝ e^{λ·sᵢ}. The first is
+  drawn ∝ e^{λ·sᵢ}; the first k, in order, are k such draws without replacement.
+* tᵢ = λ·gap − Eᵢ is noisy max with exponential noise, which is permute-and-flip (``noisy_max``).
 
 64 bits of every uᵢ are drawn, and tᵢ is computed in floats *with a bracket that contains it*.
-Separate brackets decide the order; for overlapping ones, more bits are appended and the arrivals
-are recomputed in interval arithmetic. The answer is a function of the infinite bit strings alone,
-so the law is exact: no float decides it. The bracket assumes that logarithms err by at most 2⁻⁵⁰ of
-their value; libraries err far less.
+Separate brackets decide the order; for overlapping ones, more bits of the same uᵢ are appended and
+the arrivals are recomputed in interval arithmetic. The answer is a function of the infinite bit
+strings alone, so the law is exact: no float decides it. Danger: never draw bits anew instead.
 
-The work is the same for all scores, except for refinements, of probability about n·2⁻⁴⁰.
+The work is the same for all scores, except for refinements, of probability about k·2⁻⁴⁰ + n·2⁻⁵⁰.
 """
 
-import math
-from collections.abc import Callable
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.kernels.compiled import compiled
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness, Words, WordSource
 from mechanisms.noise.addition import Integers, parts
+from mechanisms.noise.arrivals import Floats, bounds_of_arrivals
 from mechanisms.noise.order import kth_largest
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.refinement import Arrival, first_in_order
 
-Floats = NDArray[np.float64]
-
-_HALF = np.uint64(1 << 63)
-_EXTREME = np.uint64(4096)
-_UNIT = 2.0**-64
-_GRID, _LOGARITHM = 2.0**-63, 2.0**-48
-#: A bound on the relative error of each product, quotient, sum or logarithm in an arrival time.
-_SHIFT = 2.0**-50
 _BLOCK = 1 << 14
 _PAYLOAD = (1 << 63) - 1
 
@@ -59,25 +54,45 @@ def race(
     Privacy: ε-DP, as k draws of the exponential mechanism at ε/k each.
     Source: McSherry and Talwar 2007, Theorem 6; Yellott 1977 for the order (Plackett–Luce).
     """
-    best = scores.max()
-    pieces = parts(scores.size, executor)
+    return first_to_arrive(scores, k, rate, randomness, executor, gumbel=True, widen=widen)
+
+
+def first_to_arrive(
+    scores: Integers,
+    k: int,
+    rate: Rate,
+    randomness: Randomness,
+    executor: Executor,
+    *,
+    gumbel: bool,
+    widen: float,
+) -> Integers:
+    """The first k to arrive, in order; with ``gumbel`` at λ·gap + ln E, without at λ·gap − E."""
     words = np.empty(scores.size, dtype=np.uint64)
-    low, high = np.empty(scores.size), np.empty(scores.size)
+    runners = _Candidates(words, gumbel, widen, scores, int(scores.max()), rate)
+    low = np.empty(scores.size) if k > 1 else None
 
-    def part(job: tuple[int, int, WordSource]) -> None:
-        start, stop, source = job
-        for i in range(start, stop, _BLOCK):
-            here = slice(i, min(i + _BLOCK, stop))
-            words[here] = source.words(here.stop - i)
-            shift = rate.a / rate.b * (best - scores[here]).astype(np.float64)
-            arrivals(shift, shift, widen, words[here], low[here], high[here])
+    def part(job: tuple[int, int, WordSource]) -> list[tuple[float, int, int]]:
+        first, last, source = job
+        blocks = []
+        for start in range(first, last, _BLOCK):
+            here = slice(start, min(start + _BLOCK, last))
+            words[here] = source.words(here.stop - start)
+            bounds = runners.bounds(here)
+            if low is not None:
+                low[here] = bounds
+            blocks.append((float(bounds.min()), start, here.stop))
+        return blocks
 
-    def arrival(i: int) -> Arrival:
-        gap = int(best) - int(scores[i])
-        return Arrival(i, gap, int(words[i]), 64, float(low[i]), float(high[i]))
-
-    executor.map(part, [(*piece, randomness.stream()) for piece in pieces])
-    return _first(low, high, k, arrival, rate, randomness)
+    jobs = [(*piece, randomness.stream()) for piece in parts(scores.size, executor)]
+    blocks = [block for listed in executor.map(part, jobs) for block in listed]
+    if low is not None:
+        return _first(runners, np.arange(scores.size), low, k, rate, randomness)
+    # For a single draw the least bound of each block names the few where the first may be.
+    _, start, stop = min(blocks)
+    latest = runners.bounds(slice(start, stop), upper=True).min()
+    near = np.concatenate([np.arange(*span) for least, *span in blocks if least <= latest])
+    return _first(runners, near, runners.bounds(near), k, rate, randomness)
 
 
 def weighted_race(
@@ -100,7 +115,6 @@ def weighted_race(
     """
     gaps, occupied = np.arange(weights.size), weights > 0
     counts = np.maximum(weights, 1)
-    last = weights.size - 1
     moved = np.asarray(rate.a / rate.b * gaps, np.float64)
     size = np.asarray(np.log(counts), np.float64)
     shift, magnitude = moved - size, moved + size
@@ -111,35 +125,89 @@ def weighted_race(
         # ``magnitude``, which bounds the error of the shift.
         magnitude[-1] += 1 - beyond
     words = randomness.stream().words(gaps.size)
-    low, high = np.empty(gaps.size), np.empty(gaps.size)
-    arrivals(shift, magnitude, widen, words, low, high)
+    runners = _Groups(words, True, widen, shift, magnitude, counts, tail)
     # A group without candidates consumes a random word too, so that the run time does not reveal
     # how many such groups there are. It never arrives.
-    low, high = np.where(occupied, low, np.inf), np.where(occupied, high, np.inf)
+    low = np.where(occupied, runners.bounds(slice(None)), np.inf)
+    return int(_first(runners, gaps, low, 1, rate, randomness)[0])
 
-    def arrival(i: int) -> Arrival:
-        ends = float(low[i]), float(high[i])
-        return Arrival(i, i, int(words[i]), 64, *ends, int(counts[i]), tail and i == last)
 
-    return int(_first(low, high, 1, arrival, rate, randomness)[0])
+@dataclass(frozen=True)
+class _Runners(ABC):
+    """Private: those who take part, with 64 bits of the uniform variable of each."""
+
+    words: Words
+    gumbel: bool
+    widen: float
+
+    def bounds(self, places: slice | Integers, *, upper: bool = False) -> Floats:
+        """Lower or upper bounds on the arrivals of those at ``places``."""
+        shift, magnitude = self.shifts(places)
+        out, words = np.empty(shift.size), self.words[places]
+        bounds_of_arrivals(shift, magnitude, self.gumbel, upper, self.widen, words, out)
+        return out
+
+    @abstractmethod
+    def shifts(self, places: slice | Integers) -> tuple[Floats, Floats]:
+        """By how much each is later than its noise alone, and the sizes of what that is made of."""
+
+    @abstractmethod
+    def arrival(self, place: int, low: float, high: float) -> Arrival:
+        """One whose bounds do not suffice."""
+
+
+@dataclass(frozen=True)
+class _Candidates(_Runners):
+    scores: Integers
+    best: int
+    rate: Rate
+
+    def shifts(self, places: slice | Integers) -> tuple[Floats, Floats]:
+        shift = self.rate.a / self.rate.b * (self.best - self.scores[places]).astype(np.float64)
+        return shift, shift
+
+    def arrival(self, place: int, low: float, high: float) -> Arrival:
+        gap = self.best - int(self.scores[place])
+        return Arrival(place, gap, int(self.words[place]), 64, low, high, gumbel=self.gumbel)
+
+
+@dataclass(frozen=True)
+class _Groups(_Runners):
+    """One group at each distance; with ``tail`` the last stands for all further ones too."""
+
+    shift: Floats
+    magnitude: Floats
+    counts: Integers
+    tail: bool
+
+    def shifts(self, places: slice | Integers) -> tuple[Floats, Floats]:
+        return self.shift[places], self.magnitude[places]
+
+    def arrival(self, place: int, low: float, high: float) -> Arrival:
+        last = self.tail and place == self.counts.size - 1
+        bits, count = int(self.words[place]), int(self.counts[place])
+        return Arrival(place, place, bits, 64, low, high, count, last)
 
 
 def _first(
-    low: Floats,
-    high: Floats,
-    k: int,
-    arrival: Callable[[int], Arrival],
-    rate: Rate,
-    randomness: Randomness,
+    runners: _Runners, places: Integers, low: Floats, k: int, rate: Rate, randomness: Randomness
 ) -> Integers:
-    """The first k to arrive, in order; ``arrival`` describes those that need refinement."""
-    # A low end of infinity marks a group that never arrives. All others have a low end below
-    # infinity, even if their high end is infinite.
-    contenders = np.flatnonzero((low <= kth_smallest(high, k)) & (low < np.inf))
-    order = contenders[np.argsort(low[contenders], kind="stable")]
-    if separated(low[order], high[order], k):
-        return order[:k].astype(np.int64)
-    close = [arrival(i) for i in order.tolist()]
+    """The first k to arrive, in order, all of them at ``places``; ``low`` bounds those from below.
+
+    A bound of infinity marks a group that never arrives.
+    """
+    # At least k arrive no later than ``latest``, so nobody whose lower bound is beyond is drawn.
+    surely = np.flatnonzero(low <= kth_smallest(low, k))
+    latest = runners.bounds(places[surely], upper=True).max()
+    near = np.flatnonzero((low <= latest) & (low < np.inf))
+    order = np.argsort(low[near], kind="stable")
+    contenders: Integers = places[near][order]
+    low = low[near][order]
+    high = runners.bounds(contenders, upper=True)
+    if separated(low, high, k):
+        return contenders[:k]
+    ends = zip(contenders.tolist(), low.tolist(), high.tolist(), strict=True)
+    close = [runners.arrival(*each) for each in ends]
     return np.array(first_in_order(close, k, rate, randomness.stream()), dtype=np.int64)
 
 
@@ -163,38 +231,3 @@ def _turned(bits: Integers) -> Integers:
     """Inverts the lower bits of negative numbers, with no branch on the sign; its own inverse."""
     turned: Integers = bits ^ ((bits >> 63) & _PAYLOAD)
     return turned
-
-
-@compiled
-def arrivals(
-    shift: Floats, magnitude: Floats, widen: float, words: Words, low: Floats, high: Floats
-) -> None:
-    """Brackets low ≤ tᵢ ≤ high of the arrivals for the bits uᵢ in ``words``; may be infinite.
-
-    ``shift`` is added to every start; ``magnitude`` bounds the sum of its terms' absolute values.
-    """
-    for i in range(shift.size):
-        logarithm, error = start(words[i])
-        error += _SHIFT * magnitude[i]
-        low[i] = logarithm + shift[i] - widen * error
-        high[i] = logarithm + shift[i] + widen * error
-
-
-@compiled
-def start(word: np.uint64) -> tuple[float, float]:
-    """ln(−ln(1 − u)) for the 64 bits of u in ``word``, and its error: infinite for u near 0, 1."""
-    if word < _HALF:
-        tail = word
-        v = (np.float64(word) + 0.5) * _UNIT
-        exponential = -math.log1p(-v)
-        slope = 1.0 / v
-    else:
-        tail = ~word
-        v = (np.float64(tail) + 0.5) * _UNIT
-        exponential = -math.log(v)
-        slope = 1.0 / (v * exponential)
-    logarithm = math.log(exponential)
-    error: float = _GRID * slope + _LOGARITHM * (1.0 + abs(logarithm))
-    if tail < _EXTREME:
-        error = math.inf
-    return logarithm, error

@@ -7,10 +7,9 @@ owns an infinite string of random bits, and refinement only reads more of it.
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from mechanisms.model.randomness import WordSource
-from mechanisms.noise.intervals import bounds
+from mechanisms.noise.intervals import bounds, intervals
 from mechanisms.noise.rate import Rate
 
 Bound = Fraction | float
@@ -21,9 +20,10 @@ _WORD = 64
 class Arrival:
     """The arrival time t of candidate ``index``, whose score is ``gap`` below the best.
 
-    t follows from a uniform u in [bits, bits + 1] / 2^length and lies in [low, high], whose ends
-    may be infinite. ``weight`` ≥ 1 equal candidates that arrive as one take ln(weight) off t. With
-    ``tail``, as many candidates follow at every further gap: −ln(1 − e^−λ) is taken off t.
+    t = λ·gap + ln E with ``gumbel``, and λ·gap − E without, for E = −ln u. The uniform u lies in
+    [bits, bits + 1] / 2^length, and t in [low, high], whose ends may be infinite. ``weight`` ≥ 1
+    equal candidates that arrive as one take ln(weight) off t. With ``tail``, as many candidates
+    follow at every further gap: −ln(1 − e^−λ) is taken off t. Both are for ``gumbel`` alone.
     """
 
     index: int
@@ -34,6 +34,7 @@ class Arrival:
     high: Bound
     weight: int = 1
     tail: bool = False
+    gumbel: bool = True
 
 
 def first_in_order(arrivals: list[Arrival], k: int, rate: Rate, source: WordSource) -> list[int]:
@@ -52,10 +53,9 @@ def first_in_order(arrivals: list[Arrival], k: int, rate: Rate, source: WordSour
 def refined(arrival: Arrival, rate: Rate, source: WordSource) -> Arrival:
     """The same arrival with 64 more bits read and its bracket narrowed to them."""
     bits = arrival.bits << _WORD | int(source.words(1)[0])
-    length = arrival.length + _WORD
-    low = _arrival_at(bits, length, arrival, rate)[0]
-    high = _arrival_at(bits + 1, length, arrival, rate)[1]
-    return replace(arrival, bits=bits, length=length, low=low, high=high)
+    longer = replace(arrival, bits=bits, length=arrival.length + _WORD)
+    low, high = _bracket(longer, rate)
+    return replace(longer, low=low, high=high)
 
 
 def _undecided(arrivals: list[Arrival], k: int) -> set[int]:
@@ -74,25 +74,18 @@ def _undecided(arrivals: list[Arrival], k: int) -> set[int]:
     return {place for group in groups if group[0] < k and len(group) > 1 for place in group}
 
 
-def _arrival_at(numerator: int, length: int, arrival: Arrival, rate: Rate) -> tuple[Bound, Bound]:
-    """An interval that contains t for u = numerator / 2^length, including ``weight`` and ``tail``.
-
-    t = ln(−ln(1 − u)) + λ·gap, less the terms of ``weight`` and ``tail``; it rises with u.
-    """
-    from mpmath.ctx_iv import MPIntervalContext
-
-    if numerator == 0:
-        return -math.inf, -math.inf
-    if numerator == 1 << length:
-        return math.inf, math.inf
-    # A separate context, because all threads share the precision of the global one.
-    iv: Any = MPIntervalContext()
-    # Both parts of an arrival time, 1 − u and λ·gap, are quotients of exact integers. The precision
-    # has room for all their bits.
+def _bracket(arrival: Arrival, rate: Rate) -> tuple[Bound, Bound]:
+    """An interval that contains t for every u with the bits that are known."""
+    bits, whole = arrival.bits, 1 << arrival.length
+    if bits == 0 or bits + 1 == whole:
+        return -math.inf, math.inf
+    # Both parts of an arrival time, u and λ·gap, are quotients of exact integers. The precision has
+    # room for all their bits.
     shift = rate.a * arrival.gap
-    iv.prec = 2 * length + shift.bit_length() + arrival.weight.bit_length() + _WORD
-    whole = 1 << length
-    time = iv.log(iv.log(iv.mpf(whole) / (whole - numerator)))
+    iv = intervals(2 * arrival.length + shift.bit_length() + arrival.weight.bit_length() + _WORD)
+    time = iv.log(iv.mpf([bits, bits + 1]) / whole)
+    if arrival.gumbel:
+        time = iv.log(-time)
     time += iv.mpf(shift) / rate.b
     if arrival.weight > 1:
         time -= iv.log(iv.mpf(arrival.weight))

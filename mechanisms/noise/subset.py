@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -27,9 +26,9 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.model.following import follows_records
 from mechanisms.model.randomness import Randomness, WordSource
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.intervals import bounds
+from mechanisms.noise.arrivals import Floats
+from mechanisms.noise.intervals import bounds, intervals
 from mechanisms.noise.order import kth_largest
-from mechanisms.noise.race import Floats
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.shells import DEEPEST, GROUP, Groups, survivors
 
@@ -161,14 +160,11 @@ class _Coins:
 
     def _refined(self, coin: int, word: int, source: WordSource) -> bool:
         """U < π by more bits of U and interval arithmetic; ends with probability one."""
-        from mpmath.ctx_iv import MPIntervalContext
-
         bits, length = word, int(self.shells[coin]) + _WORD
         numerator = self.rate.a * (int(self.gaps[coin]) << _THRESHOLD_BITS)
         numerator += self.threshold * self.rate.b
         while True:
-            iv: Any = MPIntervalContext()
-            iv.prec = 2 * length + abs(numerator).bit_length() + _WORD
+            iv = intervals(2 * length + abs(numerator).bit_length() + _WORD)
             y = iv.mpf(numerator) / (self.rate.b << _THRESHOLD_BITS)
             low, high = bounds(1 / (1 + iv.exp(y)))
             if Fraction(bits + 1, 1 << length) <= low:

@@ -10,11 +10,10 @@ Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009, with the exact tail of discr
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
-from typing import Any
 
 from accounting.privacy_loss import ATTO
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.noise.intervals import bounds
+from mechanisms.noise.intervals import bounds, intervals
 from mechanisms.noise.rate import Rate
 
 #: The bits of the interval arithmetic that rounds the threshold up.
@@ -31,10 +30,7 @@ def least_threshold(rate: Rate, delta_atto: int) -> int:
         raise UnsupportedQuery(
             "open domains are private with a delta above 0 only", supported={"delta": "above 0"}
         )
-    from mpmath.ctx_iv import MPIntervalContext
-
-    iv: Any = MPIntervalContext()
-    iv.prec = _PRECISION
+    iv = intervals(_PRECISION)
     exponent = iv.mpf(rate.a) / rate.b
     # The threshold τ must satisfy (τ − 1)·λ ≥ −ln(δ·(1 + p)). The upper end of the interval is
     # safe, because it can only raise τ.

@@ -1,4 +1,4 @@
-"""Permute-and-flip, by geometric noisy max."""
+"""Permute-and-flip, by noisy max with exponential noise."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -19,8 +19,8 @@ class PermuteAndFlip(Selector):
     name = "permute_and_flip"
     title = "Permute-and-flip"
     description = (
-        "Adds one-sided geometric noise to every score and takes the largest, equal ones at "
-        "random: exactly the permute-and-flip mechanism. Its expected error is never above that "
+        "Adds one-sided exponential noise to every score and takes the largest, which is exactly "
+        "the permute-and-flip mechanism. Its expected error is never above that "
         "of the exponential mechanism and up to half of it. Several candidates are drawn either "
         "one after another, each with its share of the loss, or in one shot, as the largest of a "
         "single noisy vector; both have the same privacy loss, but different laws."

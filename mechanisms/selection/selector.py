@@ -85,8 +85,7 @@ class Selector(ABC):
                 at most 2^score_bits. The same law then costs half the loss.
             loss: ε of all draws together. A δ has no benefit here and is charged nevertheless.
 
-        Raises: as ``steps``; ValueError when k > n; NoiseOverflow with probability below
-            n·e⁻¹⁰²⁴, whatever the scores.
+        Raises: as ``steps``; ValueError when k > n.
         Privacy: ε-DP under the relation that bounds the change of scores.
         """
         enough(k, scores.size)
@@ -94,13 +93,15 @@ class Selector(ABC):
         if len(shares) == 1:
             rate = Rate.of(loss.epsilon_nano, score_bits, k, one_way=one_way)
             return self.sample(scores, k, rate, randomness, executor)
-        rest = np.arange(scores.size, dtype=np.int64)
+        rest, own = np.arange(scores.size, dtype=np.int64), scores.copy()
         drawn = np.empty(k, dtype=np.int64)
         for j, share in enumerate(shares):
             rate = Rate.of(share.epsilon_nano, score_bits, one_way=one_way)
-            (place,) = self.sample(scores[rest], 1, rate, randomness, executor)
+            (place,) = self.sample(own, 1, rate, randomness, executor)
             drawn[j] = rest[place]
-            rest = np.delete(rest, place)
+            # The last takes the place of the drawn one: no law depends on the order of candidates.
+            rest[place], own[place] = rest[-1], own[-1]
+            rest, own = rest[:-1], own[:-1]
         return drawn
 
     def ordered_probabilities(

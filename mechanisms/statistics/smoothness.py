@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from accounting.privacy_loss import ATTO, NANO
+from mechanisms.noise.intervals import intervals
 
 #: The number of bisections that search for β* in [0, min(ε, 64)]. Stopping early is safe, because
 #: every smaller β is private too.
@@ -34,10 +35,7 @@ def largest_beta(epsilon_nano: int, delta_atto: int) -> float:
     """β* rounded down, by bisection on an upper bound in interval arithmetic; 0 when δ = 0."""
     if delta_atto == 0:
         return 0.0
-    from mpmath.ctx_iv import MPIntervalContext
-
-    iv: Any = MPIntervalContext()
-    iv.prec = _PRECISION
+    iv = intervals(_PRECISION)
     epsilon, delta = Fraction(epsilon_nano, NANO), Fraction(delta_atto, ATTO)
     low, high = 0.0, min(epsilon_nano / NANO, _LARGEST)
     for _ in range(_STEPS):

@@ -33,10 +33,13 @@ class GivenWords:
 
     def __init__(self, words: list[int]) -> None:
         self._words = words
+        #: How many were read so far.
+        self.read = 0
 
     def stream(self) -> GivenWords:
         return self
 
     def words(self, count: int) -> Words:
+        self.read += count
         head, self._words = self._words[:count], self._words[count:]
         return np.array(head + [0] * (count - len(head)), dtype=np.uint64)

@@ -12,14 +12,13 @@ neighbours are at most e^{ε/3}. This is (ε, δ)-DP for every ε; published pro
 """
 
 from math import ceil
-from typing import Any
 
 from accounting.composition import NO_RELEASE, Step
 from accounting.privacy_loss import ATTO, PrivacyLoss
 from accounting.rho import Pure
 from mechanisms.model.domains import Dataset
 from mechanisms.model.randomness import Randomness
-from mechanisms.noise.intervals import bounds
+from mechanisms.noise.intervals import bounds, intervals
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.rounded_laplace import add_rounded_laplace
 from mechanisms.statistics.graphs import most_second_order
@@ -95,9 +94,6 @@ def second_order(above: int, most: int) -> int:
 
 def margin(rate: Rate, delta_atto: int) -> int:
     """Return t = ⌈ln(1/δ) / rate⌉: rounded Laplace noise is below −t with probability ≤ δ/2."""
-    from mpmath.ctx_iv import MPIntervalContext
-
-    iv: Any = MPIntervalContext()
-    iv.prec = 200
+    iv = intervals(200)
     tail = iv.log(iv.mpf(ATTO) / delta_atto) * rate.b / rate.a
     return ceil(bounds(tail)[1])

@@ -42,7 +42,7 @@ from mechanisms.objectives import Objective
 from mechanisms.selection import SELECTORS
 from mechanisms.selection.dampening import scores
 from mechanisms.selection.top_k import plan, select_top
-from tests.support.selections import noisy_max_winners, noisy_rows, race_winners
+from tests.support.selections import noisy_max_winners, race_winners
 
 #: The loss that every audited mechanism claims.
 CLAIMED = PrivacyLoss.parse("1")
@@ -166,7 +166,7 @@ def in_rows(neighbours: Neighbours, selector: str) -> Sample:
             rate = Rate(4 * rate.a, 3 * rate.b)
         if selector == "exponential":
             return race_winners(values, rate, draws, randomness)
-        return noisy_max_winners(noisy_rows(values, rate, draws, randomness), randomness)
+        return noisy_max_winners(values, rate, draws, randomness)
 
     return sample
 

@@ -10,15 +10,11 @@ from tests.support import selections as fast
 from tests.support.randomness import SeededRandomness
 from tests.support.selections import brackets
 
-__all__ = ["brackets", "noisy_max_winners", "noisy_rows", "race_winners"]
+__all__ = ["brackets", "noisy_max_winners", "race_winners"]
 
 
-def noisy_rows(scores: Sequence[int], rate: Rate, rows: int, seed: int) -> Integers:
-    return fast.noisy_rows(scores, rate, rows, SeededRandomness(seed))
-
-
-def noisy_max_winners(noisy: Integers, seed: int) -> Integers:
-    return fast.noisy_max_winners(noisy, SeededRandomness(~seed & 0xFFFF))
+def noisy_max_winners(scores: Sequence[int], rate: Rate, rows: int, seed: int) -> Integers:
+    return fast.noisy_max_winners(scores, rate, rows, SeededRandomness(seed))
 
 
 def race_winners(scores: Sequence[int], rate: Rate, rows: int, seed: int) -> Integers:

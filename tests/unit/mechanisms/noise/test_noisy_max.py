@@ -15,6 +15,8 @@ import pytest
 from scipy.stats import binomtest
 
 from mechanisms.model.executor import Inline
+from mechanisms.noise.addition import add_noise
+from mechanisms.noise.geometric import add_geometric
 from mechanisms.noise.noisy_max import noisy_max
 from mechanisms.noise.race import race
 from mechanisms.noise.rate import Rate
@@ -25,7 +27,7 @@ from mechanisms.selection.laws import (
     permute_and_flip_probabilities,
 )
 from tests.support.randomness import SeededRandomness
-from tests.unit.mechanisms.noise.batches import noisy_max_winners, noisy_rows, race_winners
+from tests.unit.mechanisms.noise.batches import noisy_max_winners, race_winners
 from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, base, p_value
 
 DRAWS = 2 * 10**6
@@ -47,7 +49,7 @@ def on_grid(scores: tuple[int, ...]) -> list[int]:
 @scores_of_each
 def test_noisy_max_is_permute_and_flip(scores: tuple[int, ...]) -> None:
     rate = Rate.of(EPSILON, BITS)
-    winners = noisy_max_winners(noisy_rows(on_grid(scores), rate, DRAWS, 11), 11)
+    winners = noisy_max_winners(on_grid(scores), rate, DRAWS, 11)
     assert fit(winners, permute_and_flip_probabilities(on_grid(scores), base(rate))) > FALSE_ALARM
 
 
@@ -59,11 +61,15 @@ def test_the_race_is_the_exponential_mechanism(scores: tuple[int, ...]) -> None:
 
 
 @scores_of_each
-def test_ties_to_the_lowest_index_are_caught(scores: tuple[int, ...]) -> None:
-    rate = Rate.of(EPSILON, 0)  # a coarse grid, where ties are common
-    noisy = noisy_rows(scores, rate, DRAWS // 10, 13)
+def test_geometric_noise_with_uniform_ties_is_the_same_law(scores: tuple[int, ...]) -> None:
+    """And ties to the lowest index are another one; on a coarse grid, where ties are common."""
+    rate = Rate.of(EPSILON, 0)
+    tiled = np.tile(np.array(scores, dtype=np.int64), DRAWS // 10)
+    noisy = add_noise(add_geometric, tiled, rate, SeededRandomness(13), Inline())
+    noisy = noisy.reshape(-1, len(scores))
     law = permute_and_flip_probabilities(scores, base(rate))
-    assert fit(noisy_max_winners(noisy, 13), law) > FALSE_ALARM
+    fractions = np.random.default_rng(13).random(noisy.shape)
+    assert fit((noisy + fractions).argmax(axis=1), law) > FALSE_ALARM
     assert fit(noisy.argmax(axis=1), law) < FALSE_ALARM
 
 
@@ -75,9 +81,8 @@ def test_ties_to_the_lowest_index_are_caught(scores: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("scores", SCORES[1:], ids=str)
 def test_a_wrong_rate_is_caught(wrong: Rate, scores: tuple[int, ...]) -> None:
     p = base(Rate.of(EPSILON, BITS))
-    noisy = noisy_rows(on_grid(scores), wrong, DRAWS // 10, 14)
     law = permute_and_flip_probabilities(on_grid(scores), p)
-    assert fit(noisy_max_winners(noisy, 14), law) < FALSE_ALARM
+    assert fit(noisy_max_winners(on_grid(scores), wrong, DRAWS // 10, 14), law) < FALSE_ALARM
     law = exponential_probabilities(on_grid(scores), p)
     assert fit(race_winners(on_grid(scores), wrong, DRAWS // 10, 14), law) < FALSE_ALARM
 

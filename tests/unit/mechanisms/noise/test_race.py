@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import mpmath
@@ -13,10 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.model.executor import Inline
+from mechanisms.model.randomness import WordSource
 from mechanisms.noise import race as race_module
+from mechanisms.noise import refinement
 from mechanisms.noise.addition import PARALLEL_FROM
-from mechanisms.noise.race import kth_smallest, race, separated
+from mechanisms.noise.noisy_max import noisy_max
+from mechanisms.noise.race import first_to_arrive, kth_smallest, race, separated
 from mechanisms.noise.rate import Rate
+from mechanisms.noise.refinement import Arrival
 from tests.support.randomness import GivenWords, SeededRandomness
 from tests.unit.mechanisms.noise.batches import brackets
 from tests.unit.mechanisms.noise.rates import NAMES, RATES
@@ -28,33 +34,54 @@ EXTREMES = [2**e + d for e in (12, 13, 32, 53, 62, 63) for d in (-1, 0, 1)] + [
 ]
 
 
+both_laws = pytest.mark.parametrize("gumbel", [False, True], ids=["noisy max", "race"])
+
+
+def truth_of(u: mpmath.mpf, gap: int, rate: Rate, gumbel: bool) -> mpmath.mpf:
+    noise = mpmath.log(-mpmath.log(u)) if gumbel else mpmath.log(u)
+    return noise + mpmath.mpf(rate.a) * gap / rate.b
+
+
+@both_laws
 @pytest.mark.parametrize("rate", RATES, ids=NAMES)
-def test_brackets_hold_the_truth_with_room(rate: Rate) -> None:
-    """Both ends of u's interval, in 60 digits, use less than half of the bracket."""
+def test_brackets_hold_the_truth_and_little_more(rate: Rate, gumbel: bool) -> None:
+    """Errors use less than half of what is granted, in 60 digits; the bits of u use the rest."""
     words = np.array(EXTREMES + SeededRandomness(1).stream().words(300).tolist(), dtype=np.uint64)
     gaps = [i * 2**61 // words.size for i in range(words.size)]
     gaps[::3] = [0] * len(gaps[::3])
     scores = np.array([2**61 - gap for gap in gaps])
-    low, high = brackets(scores, rate, words)
+    low, high = brackets(scores, rate, words, gumbel=gumbel)
     with mpmath.workdps(60):
         for word, gap, floor, ceiling in zip(words.tolist(), gaps, low, high, strict=True):
+            cell = word >> 12
             shift = mpmath.mpf(rate.a) * gap / rate.b
-            middle, radius = (mpmath.mpf(floor) + ceiling) / 2, (mpmath.mpf(ceiling) - floor) / 2
-            if math.isinf(floor) or math.isinf(ceiling):
-                assert min(word, 2**64 - 1 - word) < 4096
-                continue
-            for numerator in (word, word + 1):
-                truth = mpmath.log(-mpmath.log1p(-mpmath.mpf(numerator) / 2**64)) + shift
-                assert abs(truth - middle) < radius / 2
+            for side, bound in ((-1, floor), (1, ceiling)):
+                # Arrivals rise with u, or fall with it in a race.
+                numerator = cell + (side == (-1 if gumbel else 1))
+                if math.isinf(bound):
+                    assert numerator == 0 or (gumbel and numerator == 2**52)
+                    continue
+                truth = truth_of(mpmath.mpf(numerator) / 2**52, gap, rate, gumbel)
+                granted = mpmath.mpf(2) ** -43 * (1 + abs(truth - shift)) + shift / 2**50
+                assert granted / 2 < side * (bound - truth) < granted * 3 / 2
 
 
-@pytest.mark.parametrize("word", [0, 1, 4095, 2**64 - 1, 2**64 - 4096])
-def test_brackets_at_the_ends_are_infinite(word: int) -> None:
-    low, high = brackets(np.zeros(1, dtype=np.int64), FINE, np.array([word], dtype=np.uint64))
-    assert (low[0], high[0]) == (-math.inf, math.inf)
+@pytest.mark.parametrize("word", [0, 1, 4095])
+def test_a_bracket_at_the_ends_is_infinite(word: int) -> None:
+    """u may be anything up to the end, so noise has no bound there."""
+    scores = np.zeros(1, dtype=np.int64)
+    for leading, gumbel, expected in (
+        (word, False, (True, False)),
+        (word, True, (False, True)),
+        (2**64 - 1 - word, True, (True, False)),
+        (2**64 - 1 - word, False, (False, False)),
+    ):
+        bounds = brackets(scores, FINE, np.array([leading], dtype=np.uint64), gumbel=gumbel)
+        assert tuple(math.isinf(bound[0]) for bound in bounds) == expected
 
 
-@settings(deadline=None, max_examples=60)
+@both_laws
+@settings(deadline=None, max_examples=30)
 @given(
     scores=st.lists(st.integers(-5, 5), min_size=1, max_size=12),
     bits=st.sampled_from([0, 20]),
@@ -62,19 +89,77 @@ def test_brackets_at_the_ends_are_infinite(word: int) -> None:
     seed=st.integers(0, 2**32),
 )
 def test_refinement_never_changes_an_answer(
-    scores: list[int], bits: int, data: st.DataObject, seed: int
+    gumbel: bool, scores: list[int], bits: int, data: st.DataObject, seed: int
 ) -> None:
     """Brackets 2⁴⁰ and 2⁶⁰ times as wide: the refined intervals find the order that the narrow
     brackets found, for both are that of the same bits."""
     k = data.draw(st.integers(1, len(scores)))
-    array = np.array(scores) << bits
+    array, draw = np.array(scores) << bits, race if gumbel else noisy_max
     rate = Rate.of(10**9, bits, k)
     plain, wide, blind = (
-        race(array, k, rate, SeededRandomness(seed), Inline(), widen=widen)
+        draw(array, k, rate, SeededRandomness(seed), Inline(), widen=widen)
         for widen in (1.0, 2.0**40, 2.0**60)
     )
     assert plain.tolist() == wide.tolist() == blind.tolist()
     assert len(set(plain.tolist())) == k
+
+
+def close_calls(gumbel: bool, widen: float) -> tuple[int, int]:
+    """Wrong orders of two, and refined ones, over all u of four bits and few that follow.
+
+    e^λ = 3/2 up to 2⁻⁵², so without ``gumbel`` u = 3j/16 at the best score and 2j/16 one below
+    arrive together, but for the bits that follow.
+    """
+    rate, scores = Rate(round(math.log(1.5) * 2**52), 1 << 52), np.array([1, 0])
+    wrong = again = 0
+    finish = SeededRandomness(1).stream().words(2).tolist()
+    pairs = [(one << 60, other << 60) for one, other in product(range(1, 16), repeat=2)]
+    nudges = [sign << shift for shift in (9, 13, 17, 21) for sign in (1, -1)]
+    close = [((3 * j) << 60, ((2 * j) << 60) + by) for j, by in product(range(1, 6), nudges)]
+    for words in pairs + close:
+        source = GivenWords([*words, *finish])
+        drawn = first_to_arrive(
+            scores, 2, rate, source, Inline(), gumbel=gumbel, widen=widen
+        ).tolist()
+        again += source.read > 2
+        with mpmath.workdps(60):
+            ends = [
+                truth_of((word + mpmath.mpf(more) / 2**64) / 2**64, gap, rate, gumbel)
+                for gap, (word, more) in enumerate(zip(words, finish, strict=True))
+            ]
+        wrong += drawn != [int(ends[1] < ends[0]), int(ends[0] <= ends[1])]
+    return wrong, again
+
+
+@both_laws
+def test_every_close_call_of_a_small_universe_is_decided_by_the_bits(gumbel: bool) -> None:
+    wrong, again = close_calls(gumbel, 1.0)
+    assert wrong == 0
+    assert again >= (1 if gumbel else 5)
+
+
+def test_brackets_that_grant_no_error_are_caught() -> None:
+    assert close_calls(False, 0.0)[0] > 0
+
+
+def test_bits_that_are_drawn_anew_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refinement must append to the bits by which it chose the candidates: else another wins."""
+    scores = np.array([1, 0])
+
+    def drawn(widen: float) -> list[int]:
+        return [
+            int(noisy_max(scores, 1, Rate(1, 1), SeededRandomness(seed), Inline(), widen=widen)[0])
+            for seed in range(12)
+        ]
+
+    assert drawn(2.0**44) == drawn(1.0)
+    true_refined = refinement.refined
+
+    def redrawn(arrival: Arrival, rate: Rate, source: WordSource) -> Arrival:
+        return true_refined(replace(arrival, bits=0, length=0), rate, source)
+
+    monkeypatch.setattr(refinement, "refined", redrawn)
+    assert drawn(2.0**44) != drawn(1.0)
 
 
 def test_wide_brackets_are_refined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,12 +184,17 @@ def test_wide_brackets_are_refined(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("same", [0, 5, 2**63, 2**64 - 1])
 def test_equal_words_are_told_apart_by_the_bits_that_follow(same: int) -> None:
-    """Three candidates own the same 64 bits; the next decide: 7 < 8, then 1 < 2 after two 7s."""
+    """Three candidates own the same 64 bits; the next decide: 7 < 8, then 1 < 2 after two 7s.
+
+    With exponential noise the smallest u comes first, and in a race the largest.
+    """
     words = [same] * 3
     scores = np.zeros(3, dtype=np.int64)
     more = [8 << 40, 7 << 40, 7 << 40, 2 << 40, 1 << 40]
-    drawn = race(scores, 3, FINE, GivenWords(words + more), Inline())
+    drawn = noisy_max(scores, 3, FINE, GivenWords(words + more), Inline())
     assert drawn.tolist() == [2, 1, 0]
+    drawn = race(scores, 3, FINE, GivenWords(words + more), Inline())
+    assert drawn.tolist() == [0, 1, 2]
 
 
 def test_long_vectors_are_split_and_the_parts_read_their_own_streams() -> None:

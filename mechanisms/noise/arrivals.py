@@ -1,0 +1,54 @@
+"""Bounds on arrival times, from the leading bits of uniform variables.
+
+The first 52 bits of a word are a whole number j, and u lies in [j, j + 1]·2⁻⁵². Both ends are
+doubles, and an arrival is monotonous in u. So one end of u bounds it from below and the other from
+above, each less or plus the errors of arithmetic. The bounds grant twice the proved errors.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.kernels.compiled import compiled
+from mechanisms.model.randomness import Words
+from mechanisms.noise.logarithm import ERROR, logarithm
+
+Floats = NDArray[np.float64]
+
+_UNREAD = np.uint64(12)
+#: The bits of 1.0. With j in its fraction the double is 1 + j·2⁻⁵².
+_ONE = np.float64(1.0).view(np.uint64)
+_CELL = 2.0**-52
+#: Errors of a time, relative to one more than its size: of two logarithms, and then twice as much.
+_LOGARITHM = 2.0 * ERROR
+#: A bound on the relative error of each product, quotient, sum or logarithm in a shift.
+_SHIFT = 2.0**-50
+
+
+@compiled
+def bounds_of_arrivals(
+    shift: Floats,
+    magnitude: Floats,
+    gumbel: bool,
+    upper: bool,
+    widen: float,
+    words: Words,
+    out: Floats,
+) -> None:
+    """Write a bound on tᵢ for every uᵢ that begins with the bits of word i; it may be infinite.
+
+    tᵢ = shift + ln(−ln uᵢ) with ``gumbel``, and tᵢ = shift + ln uᵢ without. The bounds are upper
+    ones with ``upper``. ``magnitude`` bounds the sum of the absolute values of the shift's terms.
+    ``widen`` ≥ 1 multiplies what is granted for errors.
+    """
+    side = 1.0 if upper else -1.0
+    # The end j + 1 of u, or else j: ln(−ln u) falls with u.
+    beyond = _CELL if upper != gumbel else 0.0
+    for i in range(shift.size):
+        end = np.uint64((words[i] >> _UNREAD) | _ONE).view(np.float64) - 1.0 + beyond
+        time = logarithm(end)
+        if gumbel:
+            time = logarithm(-time)
+        error = _LOGARITHM * (1.0 + abs(time)) + _SHIFT * magnitude[i]
+        bound = shift[i] + time + side * widen * error
+        endless = end == 0.0 or (gumbel and end == 1.0)
+        out[i] = side * np.inf if endless else bound
