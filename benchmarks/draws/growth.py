@@ -68,7 +68,6 @@ def noisy(candidates: int) -> Work:
 #: By what grows: its sizes, the work of one size, and the most that the exponent may be.
 GROWTH: dict[str, tuple[Sequence[int], Callable[[int], Work], float]] = {
     "edges, preparation, γ = 4": (EDGES, partial(prepared_graph, skew=1.5), 1.3),
-    # Searches from the end of lower degree take about m^1.4 steps here.
     "edges, preparation, γ = 2.5": (EDGES, partial(prepared_graph, skew=3.0), 1.3),
     "rows, tables of counts": (ROWS, counted_table, 1.1),
     "candidates, permute-and-flip peeled": (CANDIDATES, peeled, 1.1),
