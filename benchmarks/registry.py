@@ -12,6 +12,7 @@ OWN = (
         "draws.times",
         "draws.noise",
         "draws.together",
+        "draws.growth",
         "selections.pareto",
         "selections.betweenness",
         "selections.joint",

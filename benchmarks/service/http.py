@@ -2,9 +2,10 @@
 
 One worker, 32 connections, SQLite, release instants off: the cheapest query there is (a count of a
 table of two rows), the replay of one, and one that is refused for its price; also without the fast
-lane, through the routes of FastAPI. The empty endpoint is that of ``benchmarks.service.empty``,
-which takes the same body; ``bare`` takes and gives nothing and is shown for comparison. Every query
-waits for two commits: a slow or busy disk shows in its rate, not in its processor time.
+lane, through the routes of FastAPI. The empty endpoints are those of ``benchmarks.service.empty``:
+``empty`` takes the same body by a model of three fields, and ``same models`` by those of the
+service. ``bare`` takes and gives nothing and is shown for comparison. Every query waits
+for two commits: a slow or busy disk shows in its rate, not in its processor time.
 """
 
 import json
@@ -22,13 +23,20 @@ from benchmarks.bench import BEFORE, Bar, Bench, Setting
 from benchmarks.result import Result
 from benchmarks.rounds import Rounds
 from benchmarks.service.planted import COMMAND
-from benchmarks.service.pressure import Replies, post, press
+from benchmarks.service.pressure import Replies, get, post, press
 from benchmarks.service.processes import SERVE, Checkout, processor_seconds
 from benchmarks.service.session import Session
 
 CONNECTIONS = 32
-#: The least share of the empty endpoint's rate, and the status that is expected.
-KINDS = {"query": (0.35, 201), "replay": (0.45, 201), "refusal": (0.45, 403)}
+EMPTY, SAME = "empty endpoint", "empty endpoint with the same models"
+#: The status that is expected, and the least shares of the rates of the empty endpoints.
+KINDS = {
+    "query": (201, {EMPTY: 0.35, SAME: 0.5}),
+    "replay": (201, {EMPTY: 0.45, SAME: 0.8}),
+    "refusal": (403, {EMPTY: 0.45, SAME: 0.6}),
+}
+#: What costs nothing: shown beside the others, and bound by the least share of an empty endpoint.
+READS = {"catalogue": 0.5, "quote": 0.2, "history": 0.1}
 #: The least share of the rate of the tree before.
 LEAST_SHARE = 0.95
 JSON = {"Content-Type": "application/json"}
@@ -90,6 +98,16 @@ def requests(session: Session) -> dict[str, Callable[[], bytes]]:
     }
 
 
+def reads(session: Session) -> dict[str, bytes]:
+    """A request of each kind of ``READS``, to a dataset that has queries."""
+    bearer = {"Authorization": f"Bearer {session.keys['analyst']}"}
+    return {
+        "catalogue": get("/v1/catalogue", bearer),
+        "quote": post("/v1/quotes", body("0.001"), bearer),
+        "history": get("/v1/queries?limit=20", bearer),
+    }
+
+
 def body(epsilon: str) -> bytes:
     """The query at this price."""
     return json.dumps({"dataset": "small", "epsilon": epsilon, "query": QUERY}).encode()
@@ -101,10 +119,15 @@ def run(result: Result, setting: Setting) -> None:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         endpoints = Checkout(folder / "empty", command=("-m", "benchmarks.service.empty"))
         stack.enter_context(endpoints)
-        bare, empty = post("/", b"", {}), post("/asked", body("0.001"), {})
+        bare, empty, same = (
+            post("/", b"", {}),
+            post("/asked", body("0.001"), {}),
+            post("/same", body("0.001"), {}),
+        )
         ways = {
             "bare": Pressure(endpoints, lambda: bare, seconds, 200),
-            "empty": Pressure(endpoints, lambda: empty, seconds, 201),
+            EMPTY: Pressure(endpoints, lambda: empty, seconds, 201),
+            SAME: Pressure(endpoints, lambda: same, seconds, 201),
         }
         services = {"": (ROOT, SERVE), FRAMEWORK: (ROOT, (*COMMAND, "framework"))}
         if setting.before:
@@ -112,15 +135,21 @@ def run(result: Result, setting: Setting) -> None:
         for name, (root, command) in services.items():
             session = stack.enter_context(Session.opened(root, command, **SETTINGS))
             for kind, make in requests(session).items():
-                ways[kind + name] = Pressure(session.service, make, seconds, KINDS[kind][1])
+                ways[kind + name] = Pressure(session.service, make, seconds, KINDS[kind][0])
+            if not name:
+                for kind, request in reads(session).items():
+                    ways[kind] = Pressure(session.service, partial(bytes, request), seconds, 200)
         rates = Rounds.of("per second", ways, rounds).report(result, "requests")
     result.table(
         "of a request", ["way", "p99 in ms", "µs of a processor"],
         [[name, median(r.p99_ms for r in way.replies[1:]), median(way.work[1:]) * 1e6]
          for name, way in ways.items()],
     )  # fmt: skip
+    for kind in READS:
+        result.measure(f"{kind} / {EMPTY}", rates.ratio(kind, EMPTY), "×")
     for kind in KINDS:
-        result.measure(f"{kind} / empty endpoint", rates.ratio(kind, "empty"), "×")
+        for endpoint in (EMPTY, SAME):
+            result.measure(f"{kind} / {endpoint}", rates.ratio(kind, endpoint), "×")
         result.measure(f"{kind}: fast lane / framework", rates.ratio(kind, kind + FRAMEWORK), "×")
         if setting.before is not None:
             result.measure(f"{kind} / before", rates.ratio(kind, f"{kind}, before"), "×")
@@ -132,9 +161,19 @@ BENCHES = (
         "How many queries, replays and refusals per second does the service answer?",
         run,
         120.0,
-        ("an empty FastAPI endpoint", "the service without its fast lane", BEFORE),
         (
-            *(Bar(f"{kind} / empty endpoint", least=least) for kind, (least, _) in KINDS.items()),
+            "an empty FastAPI endpoint",
+            "one with the same models",
+            "the service without its fast lane",
+            BEFORE,
+        ),
+        (
+            *(
+                Bar(f"{kind} / {endpoint}", least=least)
+                for kind, (_, shares) in KINDS.items()
+                for endpoint, least in shares.items()
+            ),
+            *(Bar(f"{kind} / {EMPTY}", least=least) for kind, least in READS.items()),
             Bar("*: fast lane / framework", least=1),
             Bar("* / before", least=LEAST_SHARE, before=True),
         ),

@@ -40,6 +40,13 @@ def post(path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
+def get(path: str, headers: Mapping[str, str]) -> bytes:
+    """A request without a body as bytes."""
+    lines = [f"GET {path} HTTP/1.1", "Host: localhost"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n"
+
+
 class _Connection(asyncio.Protocol):
     def __init__(self, make: Callable[[], bytes], ends: float) -> None:
         self._make, self._ends = make, ends

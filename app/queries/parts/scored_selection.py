@@ -438,6 +438,9 @@ class ScoredSelection(Query):
                 " The best is that of the shortlist, whose candidates score at most "
                 "`shortlist_score_below_best` below those that it leaves out, by scores of its own."
             )
+            if not order_preserving(first.sensitivity, first.plan.grid):
+                listed = selected_instead(self._ranking(), Choice(first.sensitivity, "subset"))
+                accuracy["explanation"] += f" Of the shortlist: {listed}"
         unit = self._utility_unit(public, choice)
         if unit is not None:
             accuracy["utility_below_best"] = significant(error * influence.one * float(unit))

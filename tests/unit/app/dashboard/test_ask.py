@@ -148,6 +148,8 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
             assert step["what"] in words(page.text)
         for name in quote["accuracy"]:
             assert name == "explanation" or name.replace("_", " ") in words(page.text)
+        for name, value in quote["resolved"].items():
+            assert (value if name == "reason" else value.replace("_", " ")) in words(page.text)
         answer = send(browser, paid)
         assert answer.url.path.startswith("/ui/queries/"), (kind, form, words(answer.text))
         path = f"/v1/queries/{answer.url.path.rpartition('/')[2]}"

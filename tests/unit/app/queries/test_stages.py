@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QueryContext
+from app.queries.parts.query import Price
 from app.queries.parts.stages import Division
 from app.queries.top_k.body import TopK
 from mechanisms.model.errors import UnsupportedQuery
@@ -144,6 +145,10 @@ def test_stages_without_options_find_what_the_better_stage_finds_alone(
         assert not never_worse()
 
 
+def words_of(price: Price) -> str:
+    return str(price.accuracy()["explanation"])
+
+
 def test_the_public_rule_divides_the_loss_and_says_why() -> None:
     few, quarter, every = SPLITS["egocentric_betweenness"]
     shifted, flattened = "shifted", "flattened"
@@ -159,6 +164,8 @@ def test_the_public_rule_divides_the_loss_and_says_why() -> None:
         assert price.resolved.get("sensitivity") == sensitivity
         assert price.resolved.get("shortlist") == size
         assert price.resolved["reason"] == reason
+        by_degree = "rank by their degree, whatever their betweenness" in words_of(price)
+        assert by_degree is (reason != every.reason)
         assert price.total() == loss
         spent = [step.loss.epsilon_nano for step in price.steps]
         whole = loss.epsilon_nano

@@ -1,0 +1,108 @@
+"""How work grows with the records: exponents of edges, rows and candidates, and no cliff.
+
+Each size is measured in seconds of a processor on one thread, the sizes in turn. The exponent is
+that of the line through all sizes on logarithmic axes. A cliff is a size that is far off this line,
+such as the first that leaves a cache or takes another algorithm.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from accounting.privacy_loss import PrivacyLoss
+from benchmarks.bench import Bar, Bench, Setting
+from benchmarks.data.graphs import graph_records, random_edges
+from benchmarks.result import Result
+from benchmarks.rounds import Rounds, processor
+from mechanisms.kernels.level_counts import all_level_tables
+from mechanisms.model.domains import CategoricalAttribute, TableDomain
+from mechanisms.model.executor import Inline
+from mechanisms.model.joint_influence import Together
+from mechanisms.model.records import TableRecords
+from mechanisms.noise.keystream import SystemRandomness
+from mechanisms.noise.rate import score_bits
+from mechanisms.selection import LAPLACE, SELECTORS
+
+LOSS, K = PrivacyLoss.parse("1"), 10
+EDGES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
+ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
+CANDIDATES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+#: Nodes per edge.
+NODES = 0.15
+LEVELS = tuple(map(str, range(8)))
+Work = Callable[[], object]
+
+
+def prepared_graph(edges: int, skew: float) -> Work:
+    """Egocentric measures of all nodes of a graph whose degrees follow a power law.
+
+    The degree of the node of rank r falls like r^−(1 − 1/skew), so the share of nodes of degree d
+    falls like d^−γ with γ = 1 + skew/(skew − 1).
+    """
+    nodes = int(NODES * edges)
+    sources, targets = random_edges(edges, nodes, skew)
+    return partial(graph_records, (sources, targets, nodes))
+
+
+def counted_table(rows: int) -> Work:
+    """The stored tables of counts of six attributes."""
+    names = "ABCDEF"
+    domain = TableDomain(tuple(CategoricalAttribute(one, LEVELS) for one in names))
+    random = np.random.default_rng(rows)
+    codes = {one: random.integers(0, len(LEVELS), rows).astype(np.uint8) for one in names}
+    return partial(all_level_tables, TableRecords(codes, {}), domain, Inline())
+
+
+def peeled(candidates: int) -> Work:
+    scores, selector = np.arange(candidates, dtype=np.int64), SELECTORS["permute_and_flip"]
+    source = SystemRandomness()
+    return partial(selector.top, scores, score_bits(K), LOSS, K, "peeled", source, Inline())
+
+
+def noisy(candidates: int) -> Work:
+    scores, together = np.arange(candidates, dtype=np.int64), Together(candidates, 1, moving=2)
+    return partial(LAPLACE.top, scores, together, LOSS, K, SystemRandomness(), Inline())
+
+
+#: By what grows: its sizes, the work of one size, and the most that the exponent may be.
+GROWTH: dict[str, tuple[Sequence[int], Callable[[int], Work], float]] = {
+    "edges, preparation, γ = 4": (EDGES, partial(prepared_graph, skew=1.5), 1.3),
+    "edges, preparation, γ = 2.5": (EDGES, partial(prepared_graph, skew=3.0), 1.3),
+    "rows, tables of counts": (ROWS, counted_table, 1.1),
+    "candidates, permute-and-flip peeled": (CANDIDATES, peeled, 1.1),
+    "candidates, laplace": (CANDIDATES, noisy, 1.1),
+}
+
+
+def run(result: Result, setting: Setting) -> None:
+    for name, (sizes, work, _) in GROWTH.items():
+        sizes = sizes[:3] if setting.quick else sizes
+        ways = {f"{size:,}": processor(work(size)) for size in sizes}
+        rounds = Rounds.of("seconds of a processor", ways, setting.times(5)).report(result, name)
+        exponent, off = fitted(sizes, [rounds.median(way) for way in ways])
+        result.measure(f"{name}: exponent", exponent)
+        result.measure(f"{name}: farthest from the fit", off, "×")
+
+
+def fitted(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
+    """The exponent of the least squares line, and the largest factor between it and a size."""
+    across, up = np.log(sizes), np.log(seconds)
+    exponent, start = np.polyfit(across, up, 1)
+    off = np.abs(up - exponent * across - start).max()
+    return float(exponent), float(np.exp(off))
+
+
+BENCHES = (
+    Bench(
+        "growth",
+        "How does work grow with edges, rows and candidates, and is there a cliff?",
+        run,
+        600.0,
+        (),
+        (
+            *(Bar(f"{name}: exponent", most=most) for name, (_, _, most) in GROWTH.items()),
+            Bar("*: farthest from the fit", most=2.0),
+        ),
+    ),
+)
