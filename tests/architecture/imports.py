@@ -31,9 +31,10 @@ def declared() -> frozenset[str]:
     optional = project["optional-dependencies"]
     entries = project["dependencies"] + optional["cluster"] + optional["s3"]
     names = (re.split(r"[^\w-]", entry)[0] for entry in entries)
-    # PyJWT's import name, and parts of fastapi, pydantic, jinja2 and mcp that have their own.
-    parts = {"jwt", "starlette", "pydantic_core", "annotated_types", "markupsafe", "httpx2"}
-    return frozenset(name.replace("-", "_") for name in names) | parts
+    # Import names that differ from the package's, and parts of fastapi, pydantic, jinja2 and mcp.
+    renamed = {"jwt", "markdown_it"}
+    parts = {"starlette", "pydantic_core", "annotated_types", "markupsafe", "httpx2"}
+    return frozenset(name.replace("-", "_") for name in names) | renamed | parts
 
 
 DECLARED = declared()
