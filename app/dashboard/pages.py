@@ -19,6 +19,7 @@ from app.dashboard.forms import URLENCODED, Form
 from app.dashboard.sessions import check_csrf, check_origin, signed_in
 from app.dashboard.templating import HEADERS, render
 from app.http.access import Caller
+from app.http.files import jose_file
 from app.http.route import Route
 
 SIGN_IN = "/ui/sign-in"
@@ -80,8 +81,9 @@ def to(path: str) -> Response:
 
 def signed_file(certificate: str, name: str) -> Response:
     """A certificate as a file for download."""
-    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{name}.jws"'}
-    return Response(certificate, headers=headers, media_type="application/jose")
+    response = jose_file(certificate, name)
+    response.headers.update(HEADERS)
+    return response
 
 
 def to_sign_in(request: Request) -> Response:

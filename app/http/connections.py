@@ -60,20 +60,21 @@ class Limits:
     head_seconds: float
     stall_seconds: float
 
-    def client_of(self, address: str) -> str | None:
-        """The client that an address counts for; None for a proxy and for what is no IP address.
 
-        A client commands all IPv6 addresses of its network of 64 bits, so these count together.
-        """
-        try:
-            ip = ip_address(address.partition("%")[0])
-        except ValueError:
-            return None
-        if isinstance(ip, IPv6Address):
-            ip = ip.ipv4_mapped or ip
-        if any(ip in network for network in self.proxies):
-            return None
-        return str(ip) if isinstance(ip, IPv4Address) else str(IPv6Network((int(ip), 64), False))
+def client_of(address: str, proxies: Sequence[Network]) -> str | None:
+    """The client that an address counts for; None for a proxy and for what is no IP address.
+
+    A client commands all IPv6 addresses of its network of 64 bits, so these count together.
+    """
+    try:
+        ip = ip_address(address.partition("%")[0])
+    except ValueError:
+        return None
+    if isinstance(ip, IPv6Address):
+        ip = ip.ipv4_mapped or ip
+    if any(ip in network for network in proxies):
+        return None
+    return str(ip) if isinstance(ip, IPv4Address) else str(IPv6Network((int(ip), 64), False))
 
 
 class Connection(Protocol):
@@ -178,7 +179,7 @@ class Connections:
 
     def _groups(self, address: str) -> tuple[Group, ...]:
         """The groups of a new connection, its address first: it makes room for itself first."""
-        client = self.limits.client_of(address)
+        client = client_of(address, self.limits.proxies)
         if client is None:
             return (self.all,)
         if len(self._clients) > 2 * self.limits.connections:

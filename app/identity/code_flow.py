@@ -10,24 +10,24 @@ another browser, another provider or another request opens no session. Authlib b
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_hex
 from typing import Any
 
-import structlog
-
 from app.config.openid import OpenID, OpenIDClient, is_safe
-from app.identity.signing_keys import FRESH, PATIENCE, fetched
+from app.identity.published import PATIENCE, Published, fetched
 from app.identity.tokens import Claims, Tokens
 
-log = structlog.get_logger("privypurse.identity")
-
-#: The most exchanges of codes at the same time: anybody may begin one.
+#: The most exchanges of codes at the same time; others wait for their turn, up to ``PATIENCE``.
 EXCHANGES = 8
+#: Danger: anybody may send a return with a code of their own, so no client has more exchanges than
+#: this, running and waiting. Clients behind a proxy cannot be told apart and share the turns alone.
+EXCHANGES_OF_ONE = 2
 SCOPE = "openid"
 
 
@@ -62,10 +62,9 @@ class CodeFlow:
 
     def __init__(self, openid: OpenID, client: OpenIDClient, tokens: Tokens) -> None:
         self._openid, self._client, self._tokens = openid, client, tokens
-        self._endpoints: Endpoints | None = None
-        self._fetched = float("-inf")
-        self._fetch_lock = asyncio.Lock()
-        self._exchanges = asyncio.Semaphore(EXCHANGES)
+        self._endpoints = Published("endpoints", self._described)
+        self._turns = asyncio.Semaphore(EXCHANGES)
+        self._exchanges: Counter[str] = Counter()
 
     async def begin(self) -> Departure:
         """A new request to sign in. Raises: ProviderAway."""
@@ -79,10 +78,13 @@ class CodeFlow:
             )
         return Departure(str(address), secret)
 
-    async def claims(self, secret: str, returned: Mapping[str, str]) -> Claims:
+    async def claims(
+        self, secret: str, returned: Mapping[str, str], address: str | None = None
+    ) -> Claims:
         """The claims of the person who comes back with these parameters.
 
-        Raises: SignInRefused, ProviderAway.
+        ``address``: the client, or None if clients share an address. Raises: SignInRefused,
+        ProviderAway.
         """
         state = returned.get("state", "")
         if not secret or not compare_digest(state.encode(), _derived(secret, "state").encode()):
@@ -95,7 +97,8 @@ class CodeFlow:
         code = returned.get("code")
         if "error" in returned or not code:
             raise SignInRefused("no code")
-        token = await self._exchange(endpoints, code, _derived(secret, "verifier"))
+        with self._one_of(address):
+            token = await self._exchange(endpoints, code, _derived(secret, "verifier"))
         claims = await self._tokens.verified_id_token(
             token, self._client.id, _derived(secret, "nonce")
         )
@@ -114,22 +117,43 @@ class CodeFlow:
         params.append(("post_logout_redirect_uri", self._client.sign_in_page))
         return str(add_params_to_uri(end_session, params))
 
-    async def _exchange(self, endpoints: Endpoints, code: str, verifier: str) -> str:
-        """The ID token for a code, which the provider gives once. Raises: SignInRefused."""
-        if self._exchanges.locked():
+    @contextmanager
+    def _one_of(self, address: str | None) -> Iterator[None]:
+        """Count an exchange of this client. Raises: ProviderAway if it has too many."""
+        if address is None:
+            yield
+            return
+        if self._exchanges[address] >= EXCHANGES_OF_ONE:
             raise ProviderAway
-        async with self._exchanges, self._http() as http:
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    reply = await http.fetch_token(
-                        endpoints.token,
-                        grant_type="authorization_code",
-                        code=code,
-                        code_verifier=verifier,
-                    )
-            except Exception as error:
-                # The text of the exception may hold what the provider replied.
-                raise SignInRefused(type(error).__qualname__) from None
+        self._exchanges[address] += 1
+        try:
+            yield
+        finally:
+            self._exchanges[address] -= 1
+            self._exchanges += Counter()  # forgets addresses without exchanges
+
+    async def _exchange(self, endpoints: Endpoints, code: str, verifier: str) -> str:
+        """The ID token for a code, which the provider gives once.
+
+        Raises: SignInRefused; ProviderAway if others keep it waiting.
+        """
+        try:
+            await asyncio.wait_for(self._turns.acquire(), PATIENCE)
+        except TimeoutError:
+            raise ProviderAway from None
+        try:
+            async with self._http() as http, asyncio.timeout(PATIENCE):
+                reply = await http.fetch_token(
+                    endpoints.token,
+                    grant_type="authorization_code",
+                    code=code,
+                    code_verifier=verifier,
+                )
+        except Exception as error:
+            # The text of the exception may hold what the provider replied.
+            raise SignInRefused(type(error).__qualname__) from None
+        finally:
+            self._turns.release()
         token = reply.get("id_token")
         if not isinstance(token, str):
             raise SignInRefused("no ID token")
@@ -151,16 +175,11 @@ class CodeFlow:
         )
 
     async def _addresses(self) -> Endpoints:
-        """The endpoints, read at most every ``FRESH`` seconds. Raises: ProviderAway."""
-        async with self._fetch_lock:
-            if self._endpoints is None or time.monotonic() - self._fetched > FRESH:
-                try:
-                    self._endpoints = await asyncio.to_thread(self._described)
-                    self._fetched = time.monotonic()
-                except Exception as error:
-                    log.warning("the identity provider is away", error=type(error).__qualname__)
-                    raise ProviderAway from None
-            return self._endpoints
+        """The endpoints. Raises: ProviderAway."""
+        endpoints = await self._endpoints.get()
+        if endpoints is None:
+            raise ProviderAway
+        return endpoints
 
     def _described(self) -> Endpoints:
         issuer = self._openid.issuer

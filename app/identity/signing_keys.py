@@ -1,40 +1,21 @@
-"""The public keys of an OpenID provider, fetched at most once per minute.
+"""The public keys of an OpenID provider.
 
-Danger: anybody may send tokens with unknown key ids, and each must not cause a fetch. PyJWT parses
-the keys. Its own client is not used, because it limits fetches only after a success, reads replies
-of any length, and blocks one thread per caller.
+Danger: anybody may send tokens with unknown key ids, and each must not cause a fetch
+(``app.identity.published``). PyJWT parses the keys. Its own client is not used, because it limits
+fetches only after a success, reads replies of any length, and blocks one thread per caller.
 """
 
-import asyncio
-import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
-import httpx
 import jwt
-import structlog
 
 from app.config.openid import OpenID, is_safe
+from app.identity.published import Published, Unfetched, fetched
 
-log = structlog.get_logger("privypurse.identity")
-
-#: The least number of seconds between two attempts to fetch the keys, successful or not.
-BETWEEN = 60.0
-#: Seconds after which the keys are fetched again, so that a withdrawn key stops working.
-FRESH = 600.0
-#: Seconds after which fetched keys are no longer used, even if the provider cannot be reached.
-BELIEVED = 3600.0
-#: Seconds within which one whole reply of the provider must arrive.
-PATIENCE = 5.0
-LARGEST_REPLY = 256 * 1024
 MOST_KEYS = 100
 
 Keys = Mapping[tuple[str, str], jwt.PyJWK]
-
-
-class Unfetched(Exception):
-    """The provider did not answer, or its answer is not what OpenID Connect prescribes."""
 
 
 class SigningKeys:
@@ -45,55 +26,21 @@ class SigningKeys:
 
     def __init__(self, openid: OpenID) -> None:
         self._openid = openid
-        self._clock = time.monotonic
-        self._keys: Keys = {}
-        self._fetched = self._tried = float("-inf")
-        self._fetching: asyncio.Task[None] | None = None
+        self._published = Published("keys", self._keys_now)
 
     async def find(self, key_id: str, algorithm: str) -> jwt.PyJWK | None:
         """The key with this id for this algorithm; None if there is none or keys are too old."""
-        if (key_id, algorithm) not in self._keys or self._age() > FRESH:
-            await self._refresh()
-        if self._age() > BELIEVED:
-            return None
-        return self._keys.get((key_id, algorithm))
+        keys = await self._published.get(lambda keys: (key_id, algorithm) in keys)
+        return None if keys is None else keys.get((key_id, algorithm))
 
     async def find_only(self, algorithm: str) -> jwt.PyJWK | None:
         """The only key for this algorithm; None if there are several, none, or they are too old.
 
         OpenID Connect Core, section 10.1: an ID token names its key only if there are several.
         """
-        if not self._keys or self._age() > FRESH:
-            await self._refresh()
-        keys = [key for (_, name), key in self._keys.items() if name == algorithm]
-        return keys[0] if len(keys) == 1 and self._age() <= BELIEVED else None
-
-    def _age(self) -> float:
-        return self._clock() - self._fetched
-
-    async def _refresh(self) -> None:
-        """Fetch the keys, unless that was tried within ``BETWEEN``. Callers share one fetch."""
-        if self._fetching is None:
-            if self._clock() - self._tried < BETWEEN:
-                return
-            self._tried = self._clock()
-            self._fetching = asyncio.create_task(self._fetch())
-        # A caller who is cancelled must not cancel the fetch that others wait for.
-        await asyncio.shield(self._fetching)
-
-    async def _fetch(self) -> None:
-        try:
-            # Keys are fetched and parsed in a thread: the provider decides on their sizes and so on
-            # the time.
-            self._keys = await asyncio.to_thread(self._keys_now)
-            self._fetched = self._clock()
-        except Exception as error:
-            log.warning(
-                "the keys of the identity provider were not fetched",
-                error=type(error).__qualname__,
-            )
-        finally:
-            self._fetching = None
+        published = await self._published.get(bool)
+        keys = [key for (_, name), key in (published or {}).items() if name == algorithm]
+        return keys[0] if len(keys) == 1 else None
 
     def _keys_now(self) -> Keys:
         url, issuer = self._openid.jwks_url, self._openid.issuer
@@ -129,24 +76,3 @@ def _public_key(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
         return jwt.PyJWK(public, algorithm)
     except Exception:
         return None  # The library cannot read this key, so the key is left out.
-
-
-def fetched(url: str) -> dict[str, Any]:
-    """The JSON object at ``url``, without redirection, in bounded time and size."""
-    end = time.monotonic() + PATIENCE
-    content = bytearray()
-    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-    with (
-        httpx.Client(timeout=PATIENCE, follow_redirects=False, trust_env=False) as client,
-        client.stream("GET", url, headers=headers) as reply,
-    ):
-        if reply.status_code != 200:
-            raise Unfetched
-        for chunk in reply.iter_raw():
-            content += chunk
-            if len(content) > LARGEST_REPLY or time.monotonic() > end:
-                raise Unfetched
-    value = json.loads(content)
-    if not isinstance(value, dict):
-        raise Unfetched
-    return value

@@ -8,14 +8,13 @@ from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow, any_key
 from app.http.declarations import sends
 from app.http.dependencies import ServicesDep
+from app.http.files import JOSE, jose_file
 from app.http.route import router
 from app.usecases import certificates
 from storage.errors import NotFound, StillRunning
 
 api = router(prefix="/v1", tags=["certificates"])
 
-#: The media type of a JWS in its compact form (RFC 7515).
-JOSE = "application/jose"
 SIGNED: dict[int | str, dict[str, Any]] = {
     200: {"description": "A compact JWS", "content": {JOSE: {"schema": {"type": "string"}}}}
 }
@@ -36,7 +35,7 @@ def show_certificate_keys(services: ServicesDep) -> dict[str, list[dict[str, str
 async def certify_answer(query_id: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Download the certificate of an own answer: what the service claims about it, signed."""
     signed = await certificates.of_answer(services, caller, query_id)
-    return _file(signed, query_id)
+    return jose_file(signed, query_id)
 
 
 @api.get(
@@ -47,9 +46,4 @@ async def certify_answer(query_id: str, caller: CurrentCaller, services: Service
 )
 def certify_dataset(name: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Download the certificate of a dataset; it binds answers by digests and shows no value."""
-    return _file(certificates.of_dataset(services, caller, name), name)
-
-
-def _file(signed: str, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}.jws"'}
-    return Response(signed, headers=headers, media_type=JOSE)
+    return jose_file(certificates.of_dataset(services, caller, name), name)

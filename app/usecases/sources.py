@@ -103,8 +103,10 @@ async def _stream(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def _close(pieces: Generator[bytes, None, None]) -> None:
-    # A thread that still waits for the source closes the read when it returns, at the latest after
-    # the statement timeout.
+    # A generator that runs in a thread cannot be closed, and raises ValueError: the upload was
+    # cancelled or timed out while it waited for the source. The thread holds the last reference.
+    # When the source answers, at the latest after the statement timeout, the generator is dropped,
+    # which closes it.
     with suppress(ValueError):
         pieces.close()
 

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 
 #: Seconds to wait for a connection.
 CONNECT_SECONDS = 10
+#: A name with a dot is left out: nobody could tell which dot of ``schema.table`` divides it.
 _TABLES = (
     "SELECT table_schema || '.' || table_name FROM information_schema.tables"
     " WHERE table_schema NOT IN ('information_schema', 'pg_catalog')"
+    " AND position('.' IN table_schema) = 0 AND position('.' IN table_name) = 0"
     " AND has_table_privilege(format('%I.%I', table_schema, table_name), 'SELECT')"
     " ORDER BY 1"
 )
@@ -28,6 +30,8 @@ _TABLES = (
 
 class PostgreSQL:
     """The tables and views that the role of ``dsn`` may read, as ``schema.table``.
+
+    Tables and schemas with a dot in their names are left out.
 
     ``statement_timeout``: seconds that one read may take.
     """

@@ -23,7 +23,7 @@ from app.dashboard.pages import pages, to
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
 from app.http.declarations import counts_itself
-from app.usecases import datasets, queries, quotes
+from app.usecases import averages, datasets, queries, quotes
 from app.usecases.accounts import budgets
 from app.usecases.queries import QueryRequest
 from app.usecases.quotes import QuoteRequest
@@ -98,11 +98,15 @@ async def again(visit: CurrentVisit, query: Text, rho: Text = "") -> Response:
     ``rho``: the ρ of this answer and the next one together; twice that of this answer by default.
     """
     view = await visit.run(queries.look_up, query)
-    if view.stored is None or view.query.charge["epsilon"] is not None:
+    is_table = view.query.query["kind"] == "table"
+    if view.stored is None or not is_table or view.query.charge["epsilon"] is not None:
         raise NotFound
     paid = parse_units(view.query.charge["rho"] or "0", 15)
     facts: dict[str, Any] = {"rho": rho or format_units(2 * paid, 15), "alert": None}
     try:
+        obstacle = await run_in_threadpool(visit.run, averages.against_another, view)
+        if obstacle is not None:
+            raise InvalidRequest.at("query", type="average", msg=obstacle)
         body = {"dataset": view.query.dataset, "query": view.query.query}
         in_all = read(QUOTE, {**body, "rho": facts["rho"]})
         if in_all.loss.rho_femto <= paid:

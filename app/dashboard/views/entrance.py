@@ -20,6 +20,7 @@ from app.dashboard.sessions import (
 )
 from app.dashboard.templating import render
 from app.http.access import CurrentCaller, any_key, anyone
+from app.http.connections import client_of
 from app.http.declarations import body_limit
 from app.http.dependencies import ServicesDep
 from app.usecases.people import sign_in as provider_sign_in
@@ -82,7 +83,9 @@ async def come_back(request: Request, services: ServicesDep) -> Response:
     # Of a repeated parameter, the provider and this service could each read another one.
     returned = dict(sent) if len(dict(sent)) == len(sent) else {}
     try:
-        token = await provider_sign_in.finish(services, secret, returned)
+        host = request.client.host if request.client else ""
+        address = client_of(host, services.settings.proxies)
+        token = await provider_sign_in.finish(services, secret, returned, address)
     except Unauthenticated:
         response = _sign_in_page(request, services, next, refused="provider")
     else:

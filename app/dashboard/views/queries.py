@@ -15,7 +15,7 @@ from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import allow
 from app.http.dependencies import PageCursor
 from app.queries import QUERY_KINDS
-from app.usecases import certificates, queries
+from app.usecases import averages, certificates, queries
 from app.usecases.answer_files import FORMS, answer_file
 from app.usecases.queries import QueryView
 
@@ -105,8 +105,16 @@ def _page(visit: Visit, view: QueryView) -> Response:
     # Answers that earlier releases stored contain no question. The page therefore derives it from
     # the query.
     question = view.query.question
+    has_gaussian = answer is not None and members["charge"]["epsilon"] is None
+    is_coarse = has_gaussian and members["query"]["kind"] == "table"
     return visit.render(
-        "query.html", found=members, question=question, answer=answer, drawing=drawing
+        "query.html",
+        found=members,
+        question=question,
+        answer=answer,
+        drawing=drawing,
+        is_coarse=is_coarse,
+        obstacle=visit.run(averages.against_another, view) if is_coarse else None,
     )
 
 

@@ -41,8 +41,6 @@ from mechanisms.tables.work import column_work
 #: The accuracy that a quote may target: the error of the first measured number of every cell.
 ERROR = "error"
 MAX_BY = 6
-#: Bytes that the work takes for each row, besides the blocks that it reads in turn.
-ROW_BYTES = 0
 #: Bytes for each released number: its sums in every part, copies, intervals and their JSON.
 NUMBER_BYTES = 8 * (PARTS + 4) + 400
 #: The work on released numbers where small ones are suppressed, as a multiple of that elsewhere.
@@ -187,7 +185,7 @@ class Table(Query):
             more = numbers * NUMBER_BYTES + of_levels
             return memory(dataset, record=plan.row_bytes, more=more)
         more = self._numbers(dataset) * NUMBER_BYTES + of_levels
-        return memory(dataset, record=ROW_BYTES, more=more)
+        return memory(dataset, record=0, more=more)
 
     def cells(self, dataset: Dataset) -> int:
         if self._is_open(dataset):

@@ -12,7 +12,9 @@ from mechanisms.model.domains import NeighbouringRelation
 def _mechanism(query: Stored, relation: NeighbouringRelation) -> str:
     """Returns the algorithm with the selector and the sensitivity, where it has them."""
     del relation
-    names = ("algorithm", "splits", "selector", "sensitivity")
+    names = ["algorithm", "splits", "selector", "sensitivity"]
+    if query.get("splits") == "random":
+        names = names[:2]  # such a forest selects nothing
     return ": ".join(str(query[name]) for name in names if name in query)
 
 

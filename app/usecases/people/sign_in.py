@@ -34,15 +34,18 @@ async def begin(services: Services) -> Departure:
         raise Busy(retry_after=5) from None
 
 
-async def finish(services: Services, secret: str, returned: Mapping[str, str]) -> str:
+async def finish(
+    services: Services, secret: str, returned: Mapping[str, str], address: str | None
+) -> str:
     """The token of a new session, for a browser that the provider sends back.
 
     ``secret`` is that of the departure, and ``returned`` are the parameters of the return.
-    Raises: NotFound if not offered; Unauthenticated, whatever the cause; Busy.
+    ``address``: the client, or None if clients share an address. Raises: NotFound if not offered;
+    Unauthenticated, whatever the cause; Busy.
     """
     flow = _flow(services)
     try:
-        claims = await flow.claims(secret, returned)
+        claims = await flow.claims(secret, returned, address)
     except SignInRefused as refusal:
         log.warning("a person was not signed in", error=str(refusal))
         raise Unauthenticated from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from math import sqrt
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from accounting.privacy_loss import PrivacyLoss, format_units
 from app.queries.table.answer import answer_of
+from app.usecases.averages import obstacle
 from mechanisms.noise.discrete_gaussian import Deviation
 from mechanisms.tables.aggregates import CountOf, MeanOf, SumOf
 from mechanisms.tables.columns import TableColumns
@@ -54,6 +56,39 @@ def table(id: str, rho_femto: int, plan_request: Any = None) -> Table:
     at = context(RECORDS, plan.dataset, plan.loss, RANDOM)
     answer = answer_of(plan, TableColumns(plan, release(at, plan)))
     return Table.read(reply(id, answer, format_units(rho_femto, 15)), {})
+
+
+@pytest.mark.parametrize(
+    ("plan_request", "changes", "why"),
+    [
+        (None, {}, None),
+        (described(), {"dataset_version": 2}, "no longer read"),
+        (described(), {"charge": {"epsilon": "1", "delta": "0", "rho": "0.1"}}, "Gaussian"),
+        (described(), {"query": {"kind": "table", "non_negative": True}}, "never negative"),
+        (request([Levels("town")], [MeanOf("age")]), {}, "no counts or sums"),
+        (described(), {"suppressed": True}, "suppressed"),
+        (described(), {"answer": {"noise": [{"what": "count", "by": None}]}}, "no steps"),
+    ],
+)
+def test_the_service_offers_another_answer_where_the_client_averages(
+    plan_request: Any, changes: dict[str, Any], why: str | None
+) -> None:
+    replies = [dict(table(id, 10**13, plan_request).reply) for id in "ab"]
+    for one in replies:
+        answer = one["answer"] | changes.get("answer", {})
+        if "suppressed" in changes:
+            answer["suppressed"] = [False] * 8
+        one.update({name: of for name, of in changes.items() if name in one} | {"answer": answer})
+    obstacles = [obstacle(one, 1) for one in replies]
+    if why is None:
+        assert obstacles == [None, None]
+        assert average([Table.read(one, {}) for one in replies]).cells.columns
+        return
+    assert all(one is not None and why in one for one in obstacles)
+    # The second answer would be of the version that is read now.
+    replies[1]["dataset_version"] = 1
+    with suppress(ValueError):
+        assert not average([Table.read(one, {}) for one in replies]).cells.columns
 
 
 def width(column: Mapping[str, Any]) -> float:

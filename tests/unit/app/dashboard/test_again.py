@@ -52,6 +52,14 @@ def test_gaussian_noise_is_topped_up_by_asking_for_what_is_missing(
     in_all = {"dataset": "staff", "rho": "0.2", "query": stored[0]["query"]}
     error = people("ana", "POST", "/v1/quotes", json=in_all).json()["accuracy"]["parts"][0]["error"]
     assert re.findall(r"error (\d+\.\d+)", words(page.text)) == [str(error)]
+    # Answers of two versions are not averaged, so nobody pays for a second one.
+    assert people.upload("olga", "staff", ROWS.encode()).status_code == 201
+    why = "queries no longer read the version"
+    assert why in words(browser.get(f"/ui/queries/{first}").text)
+    assert f"again?query={first}" not in browser.get(f"/ui/queries/{first}").text
+    page = browser.get("/ui/ask/again", query=first, rho="0.2")
+    assert (page.status_code, why in words(page.text)) == (422, True)
+    assert "POST /ui/ask" not in forms(page.text)
     pure = people("ana", "POST", "/v1/queries", json=in_all | {"rho": None, "epsilon": "0.01"})
     for id in (pure.json()["id"], "absent"):
         assert browser.get("/ui/ask/again", query=id).status_code == 404

@@ -66,8 +66,10 @@ def provider(running: OpenIDServer, service: Service) -> OpenIDServer:
 
 
 def forget(service: Service) -> None:
-    """Read the description of the provider again, as after ten minutes."""
-    service.client.app.state.services.code_flow._fetched = float("-inf")  # type: ignore[attr-defined]
+    """Read the description of the provider again, as after an hour."""
+    never = dict.fromkeys(("_fetched", "_tried"), float("-inf"))
+    flow = service.client.app.state.services.code_flow  # type: ignore[attr-defined]
+    vars(flow._endpoints).update(never)
 
 
 def depart(browser: Browser, next: str = "") -> str:

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from structlog.testing import capture_logs
 
 from app.config.settings import Settings
-from app.identity import signing_keys
+from app.identity import published
 from app.main import create_app
 from tests.support.provider import AUDIENCE, PRIVATE, STRANGER, Provider, public
 from tests.support.service import Service
@@ -301,7 +301,7 @@ class Clock:
 def clock(application: FastAPI, service: Service, monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     tokens = application.state.services.tokens
-    monkeypatch.setattr(tokens._keys, "_clock", clock)
+    monkeypatch.setattr(tokens._keys._published, "_clock", clock)
     del service
     return clock
 
@@ -311,14 +311,14 @@ def test_keys_come_and_go(service: Service, provider: Provider, clock: Clock) ->
     provider.keys = old
     assert me(service, provider.token()).status_code == 401
     provider.keys = {"keys": [public("RS256")]}
-    clock.now += signing_keys.BETWEEN - 1
+    clock.now += published.BETWEEN - 1
     assert me(service, provider.token()).status_code == 401  # within the minute
     clock.now += 2
     assert me(service, provider.token()).status_code == 200
     # A withdrawn key is dropped from the cache.
     assert me(service, provider.token("ES256")).status_code == 401
     provider.keys = old
-    clock.now += signing_keys.FRESH + 1
+    clock.now += published.FRESH + 1
     assert me(service, provider.token()).status_code == 401
     assert me(service, provider.token("ES256")).status_code == 200
     assert provider.paths.count("/keys") == 3
@@ -349,17 +349,17 @@ def test_a_broken_provider_is_a_refusal(
     vars(provider).update(BROKEN[broken])
     assert me(service, provider.token()).status_code == 401
     vars(provider).update(status=200, keys=good)
-    clock.now += signing_keys.BETWEEN + 1
+    clock.now += published.BETWEEN + 1
     assert me(service, provider.token()).status_code == 200
     # While the provider is down, cached keys are trusted for a limited time.
     vars(provider).update(status=500)
-    clock.now += signing_keys.FRESH + 1
+    clock.now += published.FRESH + 1
     with capture_logs() as lines:
         assert me(service, provider.token()).status_code == 200
     assert any("were not fetched" in line["event"] for line in lines)
-    clock.now += signing_keys.BELIEVED
+    clock.now += published.BELIEVED
     assert me(service, provider.token()).status_code == 401
-    clock.now += signing_keys.BETWEEN + 1
+    clock.now += published.BETWEEN + 1
     vars(provider).update(status=200)
     assert me(service, provider.token()).status_code == 200
 
@@ -367,7 +367,7 @@ def test_a_broken_provider_is_a_refusal(
 def test_a_slow_provider_holds_nobody_else_up(
     service: Service, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signing_keys, "PATIENCE", 3.0)
+    monkeypatch.setattr(published, "PATIENCE", 3.0)
     provider.delay = 3.5
     with ThreadPoolExecutor(8) as threads:
         waiting = [threads.submit(me, service, provider.token()) for _ in range(6)]
@@ -384,10 +384,10 @@ def test_the_description_must_be_the_issuers_own(
     assert me(service, token).status_code == 401
     provider.issuer, good = issuer, provider.jwks_url
     for bad in ("http://keys.example/", "file:///etc/passwd", "", "http://[", None):
-        clock.now += signing_keys.BETWEEN + 1
+        clock.now += published.BETWEEN + 1
         provider.jwks_url = bad  # type: ignore[assignment]
         assert me(service, token).status_code == 401
-    clock.now += signing_keys.BETWEEN + 1
+    clock.now += published.BETWEEN + 1
     provider.jwks_url = good
     assert me(service, token).status_code == 200
 

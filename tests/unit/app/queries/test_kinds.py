@@ -159,6 +159,14 @@ def test_what_a_history_shows_is_what_it_showed_before_kinds_were_folders() -> N
     assert QUERY_KINDS["top_k"].label({}) == "top k"
 
 
+def test_a_history_names_no_selector_of_a_forest_that_selects_nothing() -> None:
+    forest = {"algorithm": "forest", "splits": "random", "selector": "permute_and_flip"}
+    how, relation = QUERY_KINDS["tree"].how, NeighbouringRelation.ADD_REMOVE
+    assert how(forest, relation) == "tree: forest: random"
+    private = forest | {"splits": "private"}
+    assert how(private, relation) == "tree: forest: private: permute_and_flip"
+
+
 @EACH
 def test_a_form_asks_for_every_parameter_once_and_a_body_reads_it(kind: Kind) -> None:
     fitting = [facts for facts in (*FACTS.values(), OPEN) if kind.form.fits(facts)]

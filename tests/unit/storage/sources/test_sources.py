@@ -31,6 +31,10 @@ TABLES = """
     CREATE VIEW writing AS SELECT stealth() AS x;
     CREATE SCHEMA other;
     CREATE TABLE other."odd ""name" (x INTEGER);
+    CREATE SCHEMA "a.b";
+    CREATE SCHEMA a;
+    CREATE TABLE "a.b".c (x INTEGER);
+    CREATE TABLE a."b.c" (x INTEGER);
 """
 
 
@@ -70,6 +74,7 @@ def test_a_table_of_postgresql_is_read_as_an_upload(database: str) -> None:
         ("visits", 20, "the source has no such table now"),
         ("pg_catalog.pg_authid", 20, "the source has no such table now"),
         ('public.visits" --', 20, "the source has no such table now"),
+        ("a.b.c", 20, "the source has no such table now"),
     ],
 )
 def test_a_refusal_of_postgresql_names_a_condition_and_no_cell(
