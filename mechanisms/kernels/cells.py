@@ -103,7 +103,8 @@ def tabulate(cells: Cells, measures: Sequence[Measure], executor: Executor) -> l
         sums = [np.zeros((_sets(size), size + 1), np.int64) for size in sizes]
         for start in range(*ends, TILE):
             _add_tile(cells, measures, slice(start, min(start + TILE, ends[1])), sums)
-        return [one.sum(axis=0)[:-1] for one in sums]
+        # A single set needs no copy, which could be as large as all counters.
+        return [(one.sum(axis=0) if len(one) > 1 else one[0])[:-1] for one in sums]
 
     pieces = min(executor.workers, PARTS, -(-cells.rows // TILE) or 1)
     cuts = pairwise(cells.rows * piece // pieces for piece in range(pieces + 1))
@@ -133,9 +134,8 @@ def _add_tile(
     whole = _closed(numbers, cells.size)
     for measure, table in zip(measures, sums, strict=True):
         if measure.axis is not None:
-            divided = numbers * measure.axis.size
-            _add_offsets(divided, measure.axis.codes(rows), measure.axis.offsets(1))
-            _count(_closed(divided, table.shape[1] - 1), table)
+            groups, size = measure.axis.offsets(1), measure.axis.size
+            _count_divided(numbers, measure.axis.codes(rows), groups, size, table)
         elif measure.values is None:
             _count(whole, table)
         else:
@@ -165,6 +165,17 @@ def _count(cells: Integers, counts: Integers) -> None:
     last = len(counts) - 1
     for row in range(len(cells)):
         counts[row & last, cells[row]] += 1
+
+
+@compiled
+def _count_divided(
+    cells: Integers, codes: Codes, groups: Integers, size: int, counts: Integers
+) -> None:
+    last, end = len(counts) - 1, counts.shape[1] - 1
+    for row in range(len(cells)):
+        cell = cells[row] * size + groups[codes[row]]
+        sign = cell >> 63  # as in ``_closed``
+        counts[row & last, (cell & ~sign) | (end & sign)] += 1
 
 
 @compiled

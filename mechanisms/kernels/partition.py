@@ -1,8 +1,7 @@
 """Counts of attribute levels by class within the nodes of a tree, one pass per level of the tree.
 
 Every row carries the number of its node, or −1 once that node is a leaf. Each level of the tree
-reads each column once, for any number of nodes. The counts are those of ``level_counts`` for all
-nodes together.
+reads each column once, for any number of nodes. ``cells`` counts them: a node is one more axis.
 """
 
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.kernels.cells import Axis, Cells, Measure, tabulate
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.contingency import BLOCK
 from mechanisms.model.executor import Executor
@@ -19,10 +19,6 @@ Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 #: The number of the tree node that each row has reached; −1 for rows in finished leaves.
 Nodes = NDArray[np.int32]
-
-#: Up to this many counters, consecutive rows use four separate sets of them, so that no increment
-#: waits for the one before it.
-INTERLEAVED = 1 << 14
 
 
 def node_tables(
@@ -40,13 +36,17 @@ def node_tables(
         where: each row's node, in [−1, nodes).
     """
     labels, labels_count = classes
+    # The number −1 of rows without a node reads the last group, which is none.
+    groups = np.append(np.arange(nodes), -1)
+    of_node = Axis(lambda rows: where[rows], groups, nodes)
+    cells = Cells((of_node, _levels(labels, labels_count)), len(labels))
+    measures = [Measure(axis=_levels(codes, levels)) for codes, levels in columns]
+    tables = tabulate(cells, measures, executor)
+    return [np.ascontiguousarray(table.transpose(0, 2, 1)) for table in tables]
 
-    def part(column: tuple[Codes, int]) -> Counts:
-        codes, levels = column
-        sets = 4 if nodes * levels * labels_count <= INTERLEAVED else 1
-        return _count(codes, labels, where, nodes, levels, labels_count, sets)
 
-    return executor.map(part, columns)
+def _levels(codes: Codes, levels: int) -> Axis:
+    return Axis(lambda rows: codes[rows], np.arange(levels), levels)
 
 
 def descend(
@@ -76,25 +76,6 @@ def descend(
 
     executor.map(part, range(0, len(where), BLOCK))
     return below
-
-
-@compiled
-def _count(
-    codes: Codes,
-    labels: Codes,
-    where: Nodes,
-    nodes: int,
-    levels: int,
-    labels_count: int,
-    sets: int,
-) -> Counts:
-    # Rows of no node have the number −1, which counts them in the last table; it is dropped.
-    # Skipping these rows would show how many they are, which is private.
-    counts = np.zeros((sets, nodes + 1, levels, labels_count), np.int64)
-    for row in range(len(codes)):
-        counts[row & (sets - 1), where[row], codes[row], labels[row]] += 1
-    merged: Counts = counts.sum(axis=0)[:nodes]
-    return merged
 
 
 @compiled

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.partition import INTERLEAVED, descend, node_tables
+from mechanisms.kernels.cells import INTERLEAVED
+from mechanisms.kernels.partition import descend, node_tables
 from mechanisms.model.executor import Inline
 
 
