@@ -159,6 +159,13 @@ def test_what_a_history_shows_is_what_it_showed_before_kinds_were_folders() -> N
     assert QUERY_KINDS["top_k"].label({}) == "top k"
 
 
+def test_algorithms_of_counts_take_rho_and_those_of_rates_do_not() -> None:
+    form = QUERY_KINDS["tree"].form
+    taken = {name for name in form.bodies if form.gaussian(name)}
+    assert taken == {"id3", "forest", "naive_bayes"}
+    assert not QUERY_KINDS["statistic"].form.gaussian("")
+
+
 @EACH
 def test_a_form_asks_for_every_parameter_once_and_a_body_reads_it(kind: Kind) -> None:
     fitting = [facts for facts in (*FACTS.values(), OPEN) if kind.form.fits(facts)]
@@ -175,6 +182,7 @@ def test_a_form_asks_for_every_parameter_once_and_a_body_reads_it(kind: Kind) ->
             assert (page.kind, page.variant.value) == (kind, chosen)
             assert [control.name for control in page.controls] == fields
     assert names == kind.body.catalogue()["parameters"].keys()
+    assert kind.body.catalogue()["rho"] is kind.body.gaussian
 
 
 def test_arguments_of_the_client_are_parameters() -> None:
