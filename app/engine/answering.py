@@ -162,8 +162,8 @@ class Answering:
             return self._replayed(looked_up)
         if looked_up.public is None:
             raise NoRecords(looked_up.name)  # The owner has not uploaded the node list yet.
-        priced = request.priced(looked_up.public)
-        seconds = self._seconds(request.query, priced.cost)
+        priced = request.priced(looked_up.public, looked_up.counts_rho)
+        seconds = self._seconds(priced.query, priced.cost)
         if not looked_up.version:
             raise NoRecords(looked_up.name)
 
@@ -232,6 +232,9 @@ class Answering:
                 self._in_flight.leave(reserve.analyst_id)
         if not isinstance(outcome, Reservation):
             return outcome
+        if outcome.charged_rho is not None:
+            # The account may have counted otherwise when the first attempt was charged.
+            priced = request.priced_at(priced.dataset, outcome.charged_rho)
         now = time.monotonic()
         begun = self._scheduler.enter(ticket, now)
         under_way = UnderWay(outcome, records, ticket, now, begun, length=ticket.length)
@@ -511,7 +514,7 @@ class Answering:
             context = QueryContext(
                 under_way.records, dataset, request.loss, self._randomness, kernels
             )
-            release = request.query.compute(context)
+            release = priced.query.compute(context)
             return 201, priced.reply(reservation, release.answer)
         except OUTSIDE:
             raise

@@ -73,16 +73,25 @@ class QueryRequest(Amounts):
             raise ValueError("exactly one of epsilon and rho is required")
         return self
 
-    def priced(self, dataset: Dataset) -> Priced:
+    def priced(self, dataset: Dataset, in_rho: bool = False) -> Priced:
         """The request with its price for ``dataset``; repeated calls work the price out once.
 
-        ``app.http.fast_lane`` reuses this object when a sender repeats a body.
+        ``in_rho``: for an analyst's account that counts in ρ as well. ``app.http.fast_lane`` reuses
+        this object when a sender repeats a body.
         Raises: UnsupportedQuery.
         """
         latest: Priced | None = self.__dict__.get("_priced")
-        if latest is None or latest.dataset is not dataset:
-            latest = self.__dict__["_priced"] = Priced(self, dataset)
+        if latest is None or latest.dataset is not dataset or latest.in_rho is not in_rho:
+            latest = self.__dict__["_priced"] = Priced(self, dataset, in_rho)
         return latest
+
+    def priced_at(self, dataset: Dataset, charged_rho: int) -> Priced:
+        """The request with the defaults under which it was charged this ρ.
+
+        Danger: with the defaults of other accounts its answer might lose more ρ than was charged.
+        """
+        priced = self.priced(dataset)
+        return priced if priced.charge.rho_femto <= charged_rho else self.priced(dataset, True)
 
     @cached_property
     def canonical(self) -> bytes:
@@ -129,12 +138,14 @@ class Priced:
     These parts follow from the request and the dataset, so their JSON is written once and reused.
     """
 
-    def __init__(self, request: QueryRequest, dataset: Dataset) -> None:
-        loss = request.loss
-        price = request.query.price(dataset, loss)
+    def __init__(self, request: QueryRequest, dataset: Dataset, in_rho: bool = False) -> None:
+        loss, self.in_rho = request.loss, in_rho
+        #: The query that is computed. Its charge was worked out with the same defaults.
+        self.query: Query = request.query.in_rho() if in_rho else request.query
+        price = self.query.price(dataset, loss)
         # The ledger charges the loss in the request. A price that differs from it is a bug.
         assert price.total() == loss
-        self.dataset, self.cost = dataset, request.query.cost(dataset, loss)
+        self.dataset, self.cost = dataset, self.query.cost(dataset, loss)
         self.charge = price.charge()
         query = written(request.query.model_dump(mode="json"))
         charge = written({**self.charge.as_charge(), "neighbouring": dataset.neighbouring.value})

@@ -20,7 +20,7 @@ from app import __version__
 from app.contract.times import moment
 from app.engine.requests import written
 from app.identity.callers import Caller
-from app.queries import QUERY, QUERY_KINDS
+from app.queries import QUERY, QUERY_KINDS, Query
 from app.queries.catalogue import vocabulary
 from app.usecases import queries
 from app.usecases.accounts import budgets
@@ -129,13 +129,20 @@ def _of_answer(services: Services, reply: bytes) -> str:
     )
 
 
+def _resolved(query: Query, dataset: StoredDataset, charge: dict[str, Any]) -> dict[str, str]:
+    """The defaults of the account that was charged: its charge in ρ tells which they were."""
+    if dataset.public is None or charge["epsilon"] is None:
+        return {}
+    loss = PrivacyLoss.parse(charge["epsilon"], charge["delta"])
+    plain, in_rho = (one.price(dataset.public, loss) for one in (query, query.in_rho()))
+    is_in_rho = charge.get("rho") == in_rho.charge().as_charge()["rho"]
+    return dict((in_rho if is_in_rho else plain).resolved)
+
+
 def _noise(dataset: StoredDataset, stated: dict[str, Any]) -> dict[str, Any]:
     """How the noise was drawn: the steps of the charge, and the mechanisms with their sources."""
     query = QUERY.validate_json(written(stated["query"]))
-    resolved: dict[str, str] = {}
-    if dataset.public is not None and stated["charge"]["epsilon"] is not None:
-        loss = PrivacyLoss.parse(stated["charge"]["epsilon"], stated["charge"]["delta"])
-        resolved = dict(query.price(dataset.public, loss).resolved)
+    resolved = _resolved(query, dataset, stated["charge"])
     names = {*resolved.values(), *(one for one in stated["query"].values() if isinstance(one, str))}
     facts = vocabulary()
     mechanisms = [

@@ -28,16 +28,17 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
     public = dataset.public
     if public is None:
         raise NoRecords(dataset.name)  # The owner has not uploaded the node list yet.
+    query = request.query.in_rho() if dataset.counts_rho else request.query
     if request.target is None:
         loss = request.loss
     else:
-        loss = request.query.loss_reaching(public, request.target)
+        loss = query.loss_reaching(public, request.target)
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
-    price = request.query.price(public, loss)
+    price = query.price(public, loss)
     charge = price.charge()
     refusal = dataset.refusal(charge)
-    seconds = services.answering.deadline(request.query, request.query.cost(public, loss))
+    seconds = services.answering.deadline(query, query.cost(public, loss))
     return QuoteOut(
         charge=ChargeOut(**charge.as_charge(), neighbouring=public.neighbouring.value),
         steps=[step.as_dict() for step in price.steps],

@@ -4,7 +4,8 @@ The rule reads the utility or objective, the relation, k, ε, and the public des
 dataset: never a record, and never the number of rows that are stored. It has two parts. A table
 names the sensitivity from some ε on. The selector follows from the joint influence of the scores:
 a noisy vector where one change moves one or two of them, a set where k of them move together by
-less than k draws would pay, else one draw after another.
+less than k draws would pay, else one draw after another. In accounts that count in ρ as well, one
+candidate is drawn by the exponential mechanism.
 """
 
 from __future__ import annotations
@@ -111,6 +112,9 @@ class Request:
     selector: SelectorName | None
     draws: Draws | None
     rescore: bool = False
+    #: Whether the charge counts in ρ as well: one draw by the exponential mechanism costs a quarter
+    #: of the ρ of permute-and-flip at the same ε.
+    in_rho: bool = False
 
 
 def resolved(
@@ -133,7 +137,10 @@ def resolved(
     if selector is None:
         public = plan(dataset, candidates, objective, sensitivity, request.k)
         one_by_one = request.rescore or request.draws is not None
-        selector = "permute_and_flip" if one_by_one else cheapest(public.influence, request.k)
+        if request.in_rho and request.k == 1:
+            selector = "exponential"
+        else:
+            selector = "permute_and_flip" if one_by_one else cheapest(public.influence, request.k)
     if selector in JOINT_SELECTORS and (request.draws is not None or request.rescore):
         raise UnsupportedQuery(
             f"`{selector}` answers with all candidates at once, scored once",

@@ -69,7 +69,7 @@ _TAKE_OVER = (
         _q.lease_until <= bindparam("now"),
     )
     .values(attempt=_q.attempt + 1, attempt_us=bindparam("now"), lease_until=bindparam("until"))
-    .returning(_q.attempt)
+    .returning(_q.attempt, _q.rho_f)
 )
 _RECEIPT = (
     select(_e.head, *BALANCE)
@@ -142,9 +142,10 @@ def take_over(connection: Connection, request: Reserve, lease_us: int) -> Reserv
     if request.version not in (None, row.dataset_version):
         raise StillRunning(id)  # the caller has opened another version of the records
     seen = {"query": id, "seen": row.attempt, "now": now, "until": now + lease_us}
-    attempt = connection.execute(_TAKE_OVER, seen).scalar_one_or_none()
-    if attempt is None:
+    taken = connection.execute(_TAKE_OVER, seen).one_or_none()
+    if taken is None:
         raise StillRunning(id)
+    attempt, charged_rho = taken
     charged = connection.execute(_RECEIPT, {"query": id}).one_or_none()
     if charged is None:
         raise LedgerAlarm("a running query was never charged")
@@ -152,4 +153,4 @@ def take_over(connection: Connection, request: Reserve, lease_us: int) -> Reserv
     record(connection, taken_over(id, request.analyst_id, attempt, now))
     own = AccountBalance.of(AccountRank.ANALYST_ON_DATASET, tuple(balance))
     version, rest = row.dataset_version, own.remaining
-    return Reservation(id, attempt, version, now, head, rest, own.has_rho)
+    return Reservation(id, attempt, version, now, head, rest, own.has_rho, charged_rho)

@@ -68,7 +68,8 @@ class Reservation:
 
     ``receipt`` is the head of the account's chain after the entry that charged it.
     ``reserved_us`` is the moment when this attempt began, ``remaining`` the budget then, and
-    ``has_rho`` tells whether the account counts in ρ.
+    ``has_rho`` tells whether the account counts in ρ. ``charged_rho``: of a later attempt, the
+    femto-ρ of the charge that it runs under, if they were stored.
     """
 
     query_id: UUID
@@ -78,6 +79,7 @@ class Reservation:
     receipt: bytes
     remaining: PrivacyLoss
     has_rho: bool = False
+    charged_rho: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,12 @@ class LookedUp:
     charged: tuple[AccountBalance, ...] | None
     at_us: int
 
+    @property
+    def counts_rho(self) -> bool:
+        """Whether the analyst's own account on the dataset counts in ρ as well."""
+        own = AccountRank.ANALYST_ON_DATASET
+        return any(one.has_rho for one in self.charged or () if one.rank == own)
+
     def refusal(self, charge: PrivacyLoss) -> Refusal | None:
         """The refusal of ``charge`` by the snapshot, or None; a refusal saves a transaction.
 

@@ -36,8 +36,10 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields centres by either encoding, of all attributes."""
-    yield from (body for body in _every(dataset) if body["distance"]["attributes"] is None)
+    """Yields centres of all attributes by learned distances, which need tables as well."""
+    for body in _every(dataset):
+        if body["distance"]["attributes"] is None and body["encoding"] == "learned_distance":
+            yield body
 
 
 EXAMPLES = Examples(

@@ -63,6 +63,7 @@ class CatalogueEntry(Body):
             "description": cls.description,
             "parameters": {k: v for k, v in schema["properties"].items() if k != "kind"},
             "required": [name for name in schema.get("required", []) if name != "kind"],
+            "rho": cls.gaussian,
             "definitions": schema.get("$defs", {}),
         }
 
@@ -82,6 +83,14 @@ class Query(CatalogueEntry, ABC):
         """
         del form  # no default of most kinds has changed yet
         return self
+
+    def in_rho(self) -> Self:
+        """Returns the query as accounts that count in ρ as well resolve its defaults.
+
+        The loss stays what was asked for, and the charge in ρ is smaller. The request as it is
+        stored and shown stays the same.
+        """
+        return self  # most kinds have one default for all accounts
 
     @abstractmethod
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from accounting.composition import Step, for_group
 from accounting.privacy_loss import PrivacyLoss
@@ -132,6 +132,9 @@ class ScoredSelection(Query):
         ),
     )
 
+    #: Whether ``auto`` is resolved for an account that counts in ρ as well.
+    _counts_rho: bool = PrivateAttr(default=False)
+
     @model_validator(mode="after")
     def _stages_fit(self) -> Self:
         if self.stages is None:
@@ -160,6 +163,11 @@ class ScoredSelection(Query):
             names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
             changed |= {n: FIRST_DEFAULTS[n] for n in names if getattr(self, n) == "auto"}
         return self.model_copy(update=changed)
+
+    def in_rho(self) -> Self:
+        query = self.model_copy()
+        query._counts_rho = True
+        return query
 
     def names_nodes(self) -> bool:
         return isinstance(self.candidates, Nodes)
@@ -321,6 +329,7 @@ class ScoredSelection(Query):
             selector=None if self.selector == "auto" else self.selector,
             draws=None if drawing.draws == "auto" else drawing.draws,
             rescore=drawing.rescore,
+            in_rho=self._counts_rho,
         )
 
     def _intervals(self, dataset: Dataset) -> list[tuple[int, int | None]]:

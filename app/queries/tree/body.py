@@ -71,12 +71,14 @@ class Tree(CatalogueEntry):
             "description": cls.description,
             "parameters": {"algorithm": algorithms, **combined},
             "required": [name for name in own["id3"]["required"] if name in required],
+            "rho": cls.gaussian,
             "algorithms": [
                 {
                     "name": algorithm,
                     "title": kind.title,
                     "description": kind.description,
                     "required": own[algorithm]["required"],
+                    "rho": kind.gaussian,
                     "source": kind.source,
                 }
                 for algorithm, kind in ALGORITHMS.items()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.candidates import Text, class_of
@@ -72,6 +72,14 @@ class SelectingQuery(TreeQuery):
     """The base class of the algorithms that select splits or trees privately."""
 
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
+
+    #: Whether a leaf that stops early takes what is left of ρ, and not of ε.
+    _leaves_in_rho: bool = PrivateAttr(default=False)
+
+    def in_rho(self) -> Self:
+        query = self.model_copy()
+        query._leaves_in_rho = True
+        return query
 
     def _selector(self) -> Selector:
         return SELECTORS[self.selector]

@@ -136,7 +136,13 @@ class Forest(SelectingQuery):
 
     def _private(self, dataset: Dataset) -> PrivateSplits:
         id3 = Id3(
-            self._task(dataset), self.max_depth, "gini", Sensitivity.GLOBAL, self._selector(), True
+            self._task(dataset),
+            self.max_depth,
+            "gini",
+            Sensitivity.GLOBAL,
+            self._selector(),
+            prune=True,
+            in_rho=self._leaves_in_rho,
         )
         return PrivateSplits(id3, self.trees)
 

@@ -119,6 +119,7 @@ class Id3Tree(SelectingQuery):
             self.sensitivity,
             self._selector(),
             self.prune,
+            self._leaves_in_rho,
         )
 
     def _accuracy(self, id3: Id3, budget: Budget | GaussianBudget, one_way: bool) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def charges_by_kind(dataset: StoredDataset) -> Charges:
         for body in kind.examples.standing_for_the_kind(dataset.description["kind"]):
             try:
                 query = QUERY.validate_python(body, strict=False)
-                charges[kind.name] = query.price(dataset.public, LOSS).charge()
+                charges[kind.name] = query.in_rho().price(dataset.public, LOSS).charge()
                 break
             except UnsupportedQuery:
                 continue

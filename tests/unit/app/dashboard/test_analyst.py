@@ -17,7 +17,8 @@ QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
 
 
 def ask(people: Service, name: str, who: str = "ana", epsilon: str = "0.25") -> Any:
-    body = {"dataset": name, "epsilon": epsilon, "query": QUERY}
+    query = QUERY | {"selector": "permute_and_flip"}
+    body = {"dataset": name, "epsilon": epsilon, "query": query}
     reply = people(who, "POST", "/v1/queries", json=body)
     assert reply.status_code == 201, reply.text
     return reply.json()

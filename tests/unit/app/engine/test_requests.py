@@ -38,6 +38,39 @@ def people() -> Dataset:
     return Dataset("people", NeighbouringRelation.ADD_REMOVE, domain)
 
 
+def selected(selector: str = "auto") -> QueryRequest:
+    query = {
+        "kind": "selection",
+        "candidates": {"values_of": "größe"},
+        "utilities": [{"name": "count"}],
+        "selector": selector,
+    }
+    return QueryRequest.model_validate_json(json.dumps(REQUEST | {"query": query}))
+
+
+def test_one_candidate_costs_a_quarter_of_rho_where_accounts_count_in_it() -> None:
+    request, dataset = selected(), people()
+    plain, in_rho = request.priced(dataset), request.priced(dataset, True)
+    assert [one.query.price(dataset, request.loss).resolved["selector"]
+            for one in (plain, in_rho)] == ["permute_and_flip", "exponential"]  # fmt: skip
+    assert plain.charge.epsilon_nano == in_rho.charge.epsilon_nano == NANO // 4
+    assert plain.charge.rho_femto == pure_femto(NANO // 4)
+    assert in_rho.charge.rho_femto == 10**15 // 4**2 // 8
+    assert request.canonical == selected().canonical
+    # What is named is taken in every account.
+    named = selected("permute_and_flip").priced(dataset, True)
+    assert named.charge == plain.charge
+    assert request.priced(dataset, True) is in_rho or request.priced(dataset, True).in_rho
+
+
+def test_a_later_attempt_has_the_defaults_of_the_charge() -> None:
+    """Danger: with those of another account it would lose more ρ than was charged."""
+    request, dataset = selected(), people()
+    plain, in_rho = (request.priced(dataset, way).charge.rho_femto for way in (False, True))
+    for charged, way in ((plain, False), (in_rho, True), (plain + 1, False), (plain - 1, True)):
+        assert request.priced_at(dataset, charged).in_rho is way
+
+
 LOSS = {"epsilon": "0.25", "delta": "0"}
 RHO = format_units(pure_femto(NANO // 4), 15)
 

@@ -167,6 +167,13 @@ def test_a_history_names_no_selector_of_a_forest_that_selects_nothing() -> None:
     assert how(private, relation) == "tree: forest: private: permute_and_flip"
 
 
+def test_algorithms_of_counts_take_rho_and_those_of_rates_do_not() -> None:
+    form = QUERY_KINDS["tree"].form
+    taken = {name for name in form.bodies if form.gaussian(name)}
+    assert taken == {"id3", "forest", "naive_bayes"}
+    assert not QUERY_KINDS["statistic"].form.gaussian("")
+
+
 @EACH
 def test_a_form_asks_for_every_parameter_once_and_a_body_reads_it(kind: Kind) -> None:
     fitting = [facts for facts in (*FACTS.values(), OPEN) if kind.form.fits(facts)]
@@ -183,6 +190,7 @@ def test_a_form_asks_for_every_parameter_once_and_a_body_reads_it(kind: Kind) ->
             assert (page.kind, page.variant.value) == (kind, chosen)
             assert [control.name for control in page.controls] == fields
     assert names == kind.body.catalogue()["parameters"].keys()
+    assert kind.body.catalogue()["rho"] is kind.body.gaussian
 
 
 def test_arguments_of_the_client_are_parameters() -> None:

@@ -62,7 +62,7 @@ def test_gaussian_noise_is_timed_and_costs_more_than_laplace_noise() -> None:
                     continue
                 drawn = next(one for one in stated if one in DRAWN)
                 assert stated[drawn].units == 4 * pure[drawn].units
-    assert seen == 10
+    assert seen == 8
 
 
 def test_a_kind_of_query_states_its_work() -> None:

@@ -42,7 +42,10 @@ DATASETS: dict[str, tuple[dict[str, Any], str]] = {
 TOP: dict[str, Any] = {"kind": "top_k", "k": 10, "utilities": [{"name": "degree"}]}
 PEELED = TOP | {"sensitivity": "global", "selector": "permute_and_flip", "draws": "peeled"}
 SET = TOP | {"sensitivity": "global", "selector": "subset"}
-TREE = {"kind": "tree", "algorithm": "id3", "max_depth": 5, "attributes": ATTRIBUTES[2:7]}
+TREE: dict[str, Any] = {
+    **{"kind": "tree", "algorithm": "id3", "max_depth": 5, "attributes": ATTRIBUTES[2:7]},
+    "selector": "exponential",
+}
 PAIRS: dict[str, Any] = {"kind": "distance", "context": "baseline", "attributes": ATTRIBUTES}
 CELLS: dict[str, Any] = {"kind": "table", "by": ["a0", "a00"]}
 
@@ -71,8 +74,12 @@ ROWS = {
         "graph", SET, {"epsilon": "0.022"}, (45, 136, 454), (402, 3_059, 25_442)
     ),
     "Gaussian degrees": Row("graph", TOP, {"rho": "0.0000605"}, None, (402, 3_059, 25_442)),
-    "a tree": Row("table", TREE, {"epsilon": "0.5"}, (2, 6, 20), (0, 1, 15)),
+    "a tree": Row("table", TREE, {"epsilon": "0.5"}, (2, 6, 20), (3, 24, 205)),
+    "a tree of Gaussian counts": Row("table", TREE, {"rho": "0.0043905"}, None, (5, 42, 350)),
     "tables of 55 pairs": Row("replaced", PAIRS, {"epsilon": "1"}, (1, 3, 10), (5, 40, 338)),
+    "Gaussian tables of 55 pairs": Row(
+        "replaced", PAIRS, {"rho": "0.00227273"}, None, (10, 81, 677)
+    ),
     "100 cells": Row("table", CELLS, {"epsilon": "0.1"}, (10, 30, 100), (4, 37, 308)),
     "100 Gaussian cells": Row("table", CELLS, {"rho": "0.0025"}, None, (9, 74, 615)),
     "100 cells at 0.01": Row(

@@ -140,8 +140,12 @@ def test_rho_admits_what_epsilon_no_longer_does(people: Service) -> None:
 def test_budgets_say_how_many_more_fit_by_kind(people: Service, shared: str) -> None:
     """Of one query of each kind at ε = 0.1, as a quote for it says."""
     (own,) = people("ana", "GET", "/v1/budgets").json()["items"]
-    quote = people("ana", "POST", "/v1/quotes", json=body(shared, "0.1")).json()
-    assert own["fits_more"]["selection"] == quote["fits_more"] == 62
+    auto = {**DEGREE, "selector": "auto"}
+    sent = {**body(shared, "0.1"), "query": auto}
+    quote = people("ana", "POST", "/v1/quotes", json=sent).json()
+    assert own["fits_more"]["selection"] == quote["fits_more"] == 248
+    named = people("ana", "POST", "/v1/quotes", json=body(shared, "0.1")).json()
+    assert named["fits_more"] == 62  # permute-and-flip has four times the ρ
     assert own["fits_more"].keys() == {"selection", "top_k", "statistic"}
     assert grant(people, shared).json()["fits_more"] == own["fits_more"]
     budgets = people("olga", "GET", f"/v1/datasets/{shared}/budgets").json()
@@ -151,7 +155,7 @@ def test_budgets_say_how_many_more_fit_by_kind(people: Service, shared: str) -> 
     for _ in range(2):
         assert people("ana", "POST", "/v1/queries", json=body(shared, "0.1")).status_code == 201
     (own,) = people("ana", "GET", "/v1/budgets").json()["items"]
-    assert own["fits_more"]["selection"] == 60
+    assert own["fits_more"]["selection"] == 240
 
 
 def test_histories_count_rho(people: Service, shared: str) -> None:
@@ -387,6 +391,40 @@ def test_clusters_are_found_by_sums_with_gaussian_noise(staff: Service, encoding
     body = reply.json()
     assert (body["charge"], body["steps"]) == (quote["charge"], quote["steps"])
     assert len(body["answer"]["centres"]) == len(body["answer"]["sizes"]["value"]) == 2
+
+
+@pytest.mark.parametrize("counts_rho", [True, False])
+def test_accounts_that_count_in_rho_have_defaults_that_cost_less_of_it(
+    people: Service, counts_rho: bool
+) -> None:
+    """Exponential for one candidate, and early leaves of a tree that take what is left of ρ."""
+    assert people("olga", "POST", "/v1/datasets", json=TABLE | {"cap": PROMISE}).status_code == 201
+    assert people.upload("olga", "staff", ROWS.encode()).status_code == 201
+    allowed = PROMISE if counts_rho else {"epsilon": "10", "composition_delta": "0"}
+    assert grant(people, "staff", **allowed).status_code == 200
+    one = {"kind": "selection", "candidates": {"values_of": "town"}}
+    one["utilities"] = [{"name": "count"}]
+    body = {"dataset": "staff", "epsilon": "0.1", "query": one}
+    quote = people("ana", "POST", "/v1/quotes", json=body).json()
+    reply = people("ana", "POST", "/v1/queries", json=body).json()
+    selector = "exponential" if counts_rho else "permute_and_flip"
+    assert quote["resolved"]["selector"] == reply["answer"]["resolved"]["selector"] == selector
+    assert (quote["charge"], quote["steps"]) == (reply["charge"], reply["steps"])
+    assert quote["charge"]["epsilon"] == "0.1"
+    rho = Decimal(quote["charge"]["rho"])
+    assert rho == Decimal("0.00125") if counts_rho else rho > Decimal("0.0049")
+    assert reply["query"]["selector"] == "auto"
+    certificate = people("ana", "GET", f"/v1/queries/{reply['id']}/certificate")
+    assert certificate.status_code == 200, certificate.text
+    tree = {"kind": "tree", "class_attribute": "town", "max_depth": 2, "selector": "exponential"}
+    grown = {"dataset": "staff", "epsilon": "0.3", "query": tree}
+    quote = people("ana", "POST", "/v1/quotes", json=grown).json()
+    reply = people("ana", "POST", "/v1/queries", json=grown).json()
+    assert quote["charge"] == reply["charge"]
+    least = "0.006298380582993" if counts_rho else "0.030462011896527"
+    assert quote["charge"]["rho"] == least
+    rest = "what is left of ρ" if counts_rho else "all that is left"
+    assert rest in quote["steps"][-1]["what"]
 
 
 def test_the_largest_rho_has_a_price(staff: Service) -> None:

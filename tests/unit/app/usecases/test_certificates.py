@@ -6,12 +6,17 @@ import json
 import random
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from accounting.privacy_loss import PrivacyLoss
 from app.identity.certificate_key import FILE, CertificateKey
+from app.queries.parts.examples import ADULT
+from app.queries.selection.body import Selection
+from app.usecases.certificates import _resolved
 from privypurse import CertificateInvalid, verify_certificate
 from privypurse.cli import cli
 from storage.assurance.verification import verify
@@ -20,6 +25,17 @@ from storage.queries import history
 from tests.support.service import Service
 
 QUERY = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}], "selector": "laplace"}
+
+
+def test_its_defaults_are_those_of_the_account_that_was_charged() -> None:
+    """Accounts that count in ρ as well draw one candidate by another selector."""
+    dataset: Any = SimpleNamespace(public=ADULT)
+    body: dict[str, Any] = {"kind": "selection", "candidates": {"values_of": "occupation"}}
+    body["utilities"] = [{"name": "count"}]
+    query, loss = Selection.model_validate_json(json.dumps(body)), PrivacyLoss.parse("0.1")
+    for one, selector in ((query, "permute_and_flip"), (query.in_rho(), "exponential")):
+        charge = one.price(ADULT, loss).charge().as_charge()
+        assert _resolved(query, dataset, charge)["selector"] == selector
 
 
 @pytest.fixture

@@ -291,3 +291,5 @@ def test_only_the_version_whose_records_are_open_is_charged(world: World) -> Non
     again = world.ledger.reserve(replace(request(dataset, analyst, key="k"), version=1))
     assert isinstance(again, Reservation)
     assert (again.query_id, again.attempt, again.version) == (first.query_id, 2, 1)
+    assert first.charged_rho is None
+    assert again.charged_rho is not None
