@@ -14,6 +14,7 @@ OWN = (
         "draws.together",
         "draws.growth",
         "selections.pareto",
+        "selections.walks",
         "selections.betweenness",
         "selections.joint",
         "selections.defaults",

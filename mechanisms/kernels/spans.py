@@ -47,26 +47,97 @@ class PrefixSums(NamedTuple):
 def _between(
     exact: Integers, rough: NDArray[np.float64], last: int, starts: Integers, ends: Integers
 ) -> Integers:
-    listed = len(exact) - 1
     sums = np.empty(len(starts), np.int64)
     for i in range(len(starts)):
-        start, end = min(starts[i], listed), min(ends[i], listed)
-        repeated = (ends[i] - end) - (starts[i] - start)
-        wide = rough[end] - rough[start] + float(repeated) * float(last)
-        # A sum that surely exceeds every goal becomes FAR. Its value in 64 bits may have
-        # overflowed, which the subtraction below cancels.
-        far = np.int64(wide > _CERTAIN)
-        near = exact[end] - exact[start] + repeated * last
-        sums[i] = min(near + far * (FAR - near), FAR)
+        sums[i] = _sum(exact, rough, last, starts[i], ends[i])
     return sums
+
+
+@compiled
+def _sum(exact: Integers, rough: NDArray[np.float64], last: int, first: int, beyond: int) -> int:
+    listed = len(exact) - 1
+    start, end = min(first, listed), min(beyond, listed)
+    repeated = (beyond - end) - (first - start)
+    wide = rough[end] - rough[start] + float(repeated) * float(last)
+    # A sum that surely exceeds every goal becomes FAR. Its value in 64 bits may have overflowed,
+    # which the subtraction below cancels.
+    far = np.int64(wide > _CERTAIN)
+    near = exact[end] - exact[start] + repeated * last
+    return min(near + far * (FAR - near), FAR)  # type: ignore[no-any-return]  # an int in numba
+
+
+class TwoParts(NamedTuple):
+    """Per candidate, sums of one list up to a turn and of another from there on.
+
+    Candidate i begins at place ``ones``[i] of ``one``, and after t ≥ ``turns``[i] steps it is at
+    place ``others``[i] + t of ``other``.
+    """
+
+    one: PrefixSums
+    ones: Integers
+    other: PrefixSums
+    others: Integers
+    turns: Integers
+
+
+@compiled
+def sums_in_two(parts: TwoParts, t: Integers) -> Integers:
+    """min(FAR, the sum of the first t[i] steps) of each candidate i, int64 (n,)."""
+    sums = np.empty(len(t), np.int64)
+    for i in range(len(t)):
+        sums[i] = _sum_in_two(parts, i, t[i])
+    return sums
+
+
+@compiled
+def bisected_in_two(goals: Integers, parts: TwoParts, horizon: int) -> Integers:
+    """``bisected`` with ``sums_in_two``, in one piece."""
+    places = np.zeros(len(goals), np.int64)
+    top = 1
+    while top <= horizon:
+        top <<= 1
+    while top > 1:
+        top >>= 1
+        for i in range(len(goals)):
+            further = places[i] + top
+            below = _sum_in_two(parts, i, min(further, horizon)) < goals[i]
+            places[i] += top * np.int64(below & (further <= horizon))
+    return places
+
+
+@compiled
+def _sum_in_two(parts: TwoParts, i: int, t: int) -> int:
+    one, other, turn = parts.one, parts.other, min(t, parts.turns[i])
+    first, second = parts.ones[i], parts.others[i]
+    early = _sum(one.exact, one.rough, one.last, first, first + turn)
+    late = _sum(other.exact, other.rough, other.last, second + turn, second + t)
+    # Both are below 2⁶², so their sum fits.
+    return min(early + late, FAR)
 
 
 def weighted_sums(terms: list[tuple[int, Integers]]) -> Integers:
     """min(FAR, Σ factor · sum) of sums cut off at FAR, for factors ≥ 1."""
-    wide = sum(float(factor) * sums.astype(np.float64) for factor, sums in terms)
-    with np.errstate(over="ignore"):
-        near = sum(factor * sums for factor, sums in terms)
-    return np.where(wide > _CERTAIN, FAR, np.minimum(near, FAR))
+    size = terms[0][1].size
+    wide, near = np.zeros(size), np.zeros(size, dtype=np.int64)
+    for factor, sums in terms:
+        _add(factor, sums, wide, near)
+    _cut_off(wide, near)
+    return near
+
+
+@compiled
+def _add(factor: int, sums: Integers, wide: NDArray[np.float64], near: Integers) -> None:
+    for i in range(len(sums)):
+        wide[i] += float(factor) * float(sums[i])
+        near[i] += factor * sums[i]
+
+
+@compiled
+def _cut_off(wide: NDArray[np.float64], near: Integers) -> None:
+    for i in range(len(near)):
+        # As in ``_sum``: a difference that overflowed is cancelled.
+        far = np.int64(wide[i] > _CERTAIN)
+        near[i] = min(near[i] + far * (FAR - near[i]), FAR)
 
 
 def bisected(goals: Integers, before: Callable[[Integers], Integers], horizon: int) -> Integers:

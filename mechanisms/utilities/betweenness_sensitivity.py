@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mechanisms.kernels.spans import FAR, PrefixSums
+from mechanisms.kernels.spans import PrefixSums, TwoParts, bisected_in_two, sums_in_two
 from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.covering import ClosedForm
 
@@ -111,32 +111,38 @@ class CoDegreeForm(ClosedForm):
         return steps
 
     def before(self, t: Integers) -> Integers:
-        """δ(t) is its linear part before t*, then its quadratic one: two differences of sums."""
-        (linear, quadratic), turn = self._sums, np.minimum(t, self._turn)
-        early = linear.between(self.degree, self.degree + turn)
-        late = quadratic.between(self.co_degree + turn, self.co_degree + t)
-        sums: Integers = np.minimum(early + late, FAR)
-        return sums
+        return sums_in_two(self._sums, np.asarray(t))
+
+    def covering(self, goals: Integers) -> Integers:
+        return bisected_in_two(goals, self._sums, self.horizon)
 
     @cached_property
-    def _sums(self) -> tuple[PrefixSums, PrefixSums]:
+    def _sums(self) -> TwoParts:
+        """δ(t) is its linear part before t*, then its quadratic one."""
         k = np.arange(self._top + 1, dtype=np.int64)
         linear, quadratic = np.maximum(k << self.bits, 1), np.maximum(quarters(k, self.bits), 1)
-        return PrefixSums.of(linear), PrefixSums.of(quadratic)
+        return TwoParts(
+            PrefixSums.of(linear),
+            self.degree,
+            PrefixSums.of(quadratic),
+            self.co_degree,
+            self._turn,
+        )
 
     @cached_property
     def _turn(self) -> Integers:
-        """t* ≤ T: the first t with m(m − 1)/4 > min(d + t, D − 1), by bisection.
+        """t* ≤ T: the first t with m(m − 1)/4 > min(d + t, D − 1).
 
-        Once the quadratic part is larger, it stays larger: m(m − 1)/4 > d + t ≥ m needs m > 5, and
-        from there it gains m/2 ≥ 3 per step while the linear part gains one.
+        That is the first with m(m − 1) > 4(d + t) or with m(m − 1) > 4(D − 1). For m = κ + t the
+        former says m(m − 5) > 4(d − κ), so a public table has the least m ≥ 6 of every d − κ, and
+        one number serves the latter. Once true, both stay true.
         """
-        low = np.zeros(self.degree.shape, dtype=np.int64)
-        high = np.full(self.degree.shape, self.horizon, dtype=np.int64)
-        for _ in range(self.horizon.bit_length()):
-            middle = (low + high) >> 1
-            m = np.minimum(self.co_degree + middle, self._top)
-            ahead = m * (m - 1) > 4 * np.minimum(self.degree + middle, self._top)
-            high = np.where(ahead, middle, high)
-            low = np.where(ahead, low, np.minimum(middle + 1, high))
-        return high
+        k = np.arange(5, self._top + 1, dtype=np.int64)
+        # Larger m than D − 1 are never reached.
+        least = np.append(k, self.max_degree + self.horizon)
+        behind = np.arange(self.max_degree + 1, dtype=np.int64)
+        of_degree = least[np.searchsorted(k * (k - 5), 4 * behind, side="right")]
+        of_bound = least[np.searchsorted(k * (k - 1), 4 * self._top, side="right")]
+        m = np.minimum(of_degree[self.degree - self.co_degree], of_bound)
+        turn: Integers = np.minimum(np.maximum(m - self.co_degree, 0), self.horizon)
+        return turn

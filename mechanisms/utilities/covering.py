@@ -40,8 +40,12 @@ class ClosedForm(ABC):
     def largest(self, t: int) -> int:
         return int(self.widest(np.array([t], dtype=np.int64))[0])
 
+    def covering(self, goals: Integers) -> Integers:
+        """How many whole steps each goal takes, at most up to the horizon."""
+        return bisected(goals, self.before, self.horizon)
+
     def passed(self, goals: Integers) -> Integers:
-        steps = bisected(goals, self.before, self.horizon)
+        steps = self.covering(goals)
         width = self.at(steps, np.arange(goals.size))
         return np.stack([steps, goals - self.before(steps), width])
 

@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.kernels.long_division import LIMIT
-from mechanisms.kernels.spans import FAR, PrefixSums, bisected, weighted_sums
+from mechanisms.kernels.spans import (
+    FAR,
+    PrefixSums,
+    TwoParts,
+    bisected,
+    bisected_in_two,
+    sums_in_two,
+    weighted_sums,
+)
 
 STEPS = st.lists(st.integers(1, 9) | st.integers(LIMIT // 8, LIMIT - 1), min_size=1, max_size=9)
 
@@ -45,3 +53,29 @@ def test_bisection_finds_the_last_sum_below_the_goal(steps: list[int], goals: li
         max((t for t, end in enumerate(ends) if end < goal), default=0) for goal in goals
     ]
     assert rounds == len(steps).bit_length()
+
+
+@settings(deadline=None)
+@given(
+    STEPS,
+    STEPS,
+    st.lists(
+        st.tuples(st.integers(0, FAR) | st.integers(0, 40), *[st.integers(0, 12)] * 3), min_size=1
+    ),
+    st.integers(0, 20),
+)
+def test_bisection_in_two_sums_one_list_up_to_the_turn_and_then_the_other(
+    one: list[int], other: list[int], rows: list[tuple[int, int, int, int]], horizon: int
+) -> None:
+    lists = [PrefixSums.of(np.array(sorted(steps), dtype=np.int64)) for steps in (one, other)]
+    goals, ones, others, turns = np.array(rows, dtype=np.int64).T.copy()
+
+    def before(t: np.ndarray) -> np.ndarray:
+        turn = np.minimum(t, turns)
+        early = lists[0].between(ones, ones + turn)
+        return np.minimum(early + lists[1].between(others + turn, others + t), FAR)
+
+    parts = TwoParts(lists[0], ones, lists[1], others, turns)
+    passed = bisected_in_two(goals, parts, horizon)
+    assert passed.tolist() == bisected(goals, before, horizon).tolist()
+    assert sums_in_two(parts, passed).tolist() == before(passed).tolist()
