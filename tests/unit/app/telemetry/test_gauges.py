@@ -1,4 +1,4 @@
-"""The gauges of a service show its load and its ledger, and are unknown before they are measured."""
+"""The gauges of a service show its load and its ledger; unknown is not 0."""
 
 from __future__ import annotations
 
