@@ -23,7 +23,7 @@ class Scheduler:
         begun: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         ticket.begun = begun
         self.waiting += 1
-        begun.add_done_callback(self._left)
+        begun.add_done_callback(self._end_wait)
         self._start(self._schedule.arrive(ticket, now))
         return begun
 
@@ -44,7 +44,7 @@ class Scheduler:
         self._schedule.finish(ticket, end)
         self._advance()
 
-    def _left(self, _: asyncio.Future[float]) -> None:
+    def _end_wait(self, _: asyncio.Future[float]) -> None:
         self.waiting -= 1
 
     def _start(self, tickets: list[Ticket]) -> None:
