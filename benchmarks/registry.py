@@ -8,6 +8,7 @@ from benchmarks.bench import Bench
 OWN = (
     *("service.http", "service.one_clock", "service.real_graphs"),
     *("ledger.pairs", "ledger.exactness", "ledger.crashes", "ledger.large"),
+    "ledger.pages",
     *(
         "draws.times",
         "draws.noise",

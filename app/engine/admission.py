@@ -57,6 +57,10 @@ class InFlight:
             self._counts[analyst_id] += 1
             self._all += 1
 
+    @property
+    def total(self) -> int:
+        return self._all
+
     def leave(self, analyst_id: int) -> None:
         with self._lock:
             self._all -= 1

@@ -12,6 +12,8 @@ class Scheduler:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
         self._timer: asyncio.TimerHandle | None = None
+        #: How many queries have entered and neither begun nor been cancelled.
+        self.waiting = 0
 
     def enter(self, ticket: Ticket, now: float) -> asyncio.Future[float]:
         """Returns a future of the monotonic time at which a query that arrives ``now`` begins.
@@ -20,6 +22,8 @@ class Scheduler:
         """
         begun: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         ticket.begun = begun
+        self.waiting += 1
+        begun.add_done_callback(self._end_wait)
         self._start(self._schedule.arrive(ticket, now))
         return begun
 
@@ -39,6 +43,9 @@ class Scheduler:
             return
         self._schedule.finish(ticket, end)
         self._advance()
+
+    def _end_wait(self, _: asyncio.Future[float]) -> None:
+        self.waiting -= 1
 
     def _start(self, tickets: list[Ticket]) -> None:
         for ticket in tickets:

@@ -25,6 +25,7 @@ from app.identity.certificate_key import CertificateKey
 from app.identity.code_flow import CodeFlow
 from app.identity.tokens import Tokens
 from app.service import warm, wings
+from app.service.gauges import watch
 from app.service.heads import alarmed, heads_of, watched
 from app.service.sources import named_sources
 from app.service.speeds import MachineSpeeds
@@ -86,6 +87,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         closing.callback(execution.close)
         warm_up = _warm_up(settings, speeds)
         closing.callback(warm_up.close)
+        in_flight = InFlight(settings.in_flight_per_analyst, settings.in_flight_total)
+        scheduler = Scheduler(_schedule(settings))
         answering = Answering(
             database=database,
             ledger=ledger,
@@ -96,12 +99,11 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             clock=Clock(settings.release_interval),
             speeds=lambda: speeds.current,
             lease=settings.lease,
-            in_flight=InFlight(settings.in_flight_per_analyst, settings.in_flight_total),
-            scheduler=Scheduler(_schedule(settings)),
+            in_flight=in_flight,
+            scheduler=scheduler,
             limits=limits,
             warm_up=warm_up.wait,
         )
-        metrics.watch_misses(lambda: answering.misses)
         openid = settings.openid()
         tokens = None if openid is None else Tokens(openid)
         code_flow = None
@@ -112,7 +114,6 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         counting.start()
         closing.callback(counting.close)
         opener = Opener(datasets, settings.opening_interval)
-        metrics.watch_versions(opener.missing)
         opener.start()
         closing.callback(opener.close)
         uploads = Uploads(
@@ -128,6 +129,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         )
         verifier.start()
         closing.callback(verifier.close)
+        watch(metrics, answering, in_flight, scheduler, opener, refusals, publisher, verifier)
         probe = Probe[Readiness]()
         closing.callback(probe.close)
         warm_up.start()

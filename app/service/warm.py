@@ -9,10 +9,12 @@ computes every example of every query kind on them in the same way as the servic
 """
 
 import json
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -63,17 +65,34 @@ def steps() -> Iterator[None]:
     """Runs every compiled kernel on small synthetic records, one query per step."""
     randomness, executor = SystemRandomness(), Inline()
     _count_large_domains()
+    for records, dataset, body, is_gaussian in _examples():
+        query = QUERY.validate_json(json.dumps(body))
+        loss = (
+            PrivacyLoss(0, 0, RHO_FEMTO, 1)
+            if is_gaussian
+            else PrivacyLoss(EPSILON_NANO, query.delta_atto())
+        )
+        query.compute(QueryContext(records, dataset, loss, randomness, executor))
+        yield
+
+
+def show_progress(out: TextIO) -> None:
+    """Runs ``steps`` and writes the share that is done into one line."""
+    total = sum(1 for _ in _examples())
+    for number, _ in enumerate(steps(), start=1):
+        out.write(f"\rrun: kernels: {number * 100 // total} %")
+        out.flush()
+    out.write("\n")
+
+
+def _examples() -> Iterator[tuple[Records, Dataset, Any, bool]]:
+    """The records, the dataset and the body of each example, and whether its noise is Gaussian."""
     for records, dataset in stored_types():
         for kind in QUERY_KINDS.values():
             for body in kind.examples.every(dataset):
-                query = QUERY.validate_json(json.dumps(body))
-                loss = PrivacyLoss(EPSILON_NANO, query.delta_atto())
-                query.compute(QueryContext(records, dataset, loss, randomness, executor))
-                yield
+                yield records, dataset, body, False
             for body in kind.examples.gaussian(dataset):
-                query, loss = QUERY.validate_json(json.dumps(body)), PrivacyLoss(0, 0, RHO_FEMTO, 1)
-                query.compute(QueryContext(records, dataset, loss, randomness, executor))
-                yield
+                yield records, dataset, body, True
 
 
 def _count_large_domains() -> None:
@@ -133,5 +152,8 @@ def table_records() -> TableRecords:
 
 if __name__ == "__main__":
     logs.configure()
-    warm()
+    if sys.stderr.isatty():
+        show_progress(sys.stderr)
+    else:
+        warm()
     deque(MachineSpeeds().steps(), maxlen=0)

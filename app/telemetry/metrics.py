@@ -15,6 +15,25 @@ from app import __version__
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
+#: The gauges and their texts. Each follows from public instants, from load, or from the ledger:
+#: a query counts until its deadline, whenever its work ends.
+GAUGES = {
+    "versions_not_open": "Versions that queries need and that are not open in this process.",
+    "deadlines_missed": "Deadlines that queries of this process have missed: it is too slow.",
+    "queries_in_flight": "Queries between their charge and their deadline.",
+    "queries_waiting": "Charged queries of this process that have not begun.",
+    "queries_refused": "Refused queries since the start of this process.",
+    "accounts_frozen": "Accounts that take no charge because their entries went back.",
+    "heads_age_seconds": "Seconds since the accounts were last compared with published heads.",
+    "verification_age_seconds": "Seconds since the last verification of the ledger began.",
+    "ledger_valid": "1 if the last verification found no fault, else 0.",
+    "sources_failing": "Sources of records whose last read failed.",
+}
+#: They have no value before their first measurement, and 0 would look like one.
+UNKNOWN_AT_START = frozenset(
+    {"accounts_frozen", "heads_age_seconds", "verification_age_seconds", "ledger_valid"}
+)
+NAN = float("nan")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -41,16 +60,14 @@ class Metrics:
             lambda verb, route, status: self._requests.labels(verb, route, str(status or "aborted"))
         )
         self._durations = cache(self._seconds.labels)
-        self._not_open = Gauge(
-            "privypurse_versions_not_open",
-            "Versions that queries need and that are not open in this process.",
-            registry=self._registry,
-        )
-        self._misses = Gauge(
-            "privypurse_deadlines_missed",
-            "Deadlines that queries of this process have missed, for a machine that is too slow.",
-            registry=self._registry,
-        )
+        self._gauges = {
+            name: Gauge(f"privypurse_{name}", text, registry=self._registry)
+            for name, text in GAUGES.items()
+        }
+        for name in UNKNOWN_AT_START:
+            self._gauges[name].set(NAN)
+        self._failing: set[str] = set()
+        self.watch("sources_failing", lambda: len(self._failing))
         build = Info("privypurse_build", "The version that runs.", registry=self._registry)
         build.info({"version": __version__})
 
@@ -64,13 +81,16 @@ class Metrics:
         if seconds is not None:
             self._durations(route).observe(seconds)
 
-    def watch_versions(self, missing: Callable[[], int]) -> None:
-        """Show the number that ``missing`` returns. It changes at public instants."""
-        self._not_open.set_function(missing)
+    def watch(self, gauge: str, read: Callable[[], float | None]) -> None:
+        """Show the number that ``read`` returns in a gauge of ``GAUGES``; None is unknown.
 
-    def watch_misses(self, misses: Callable[[], int]) -> None:
-        """Show the number that ``misses`` returns, which follows load."""
-        self._misses.set_function(misses)
+        Danger: the number may change at public instants alone.
+        """
+        self._gauges[gauge].set_function(lambda: NAN if (number := read()) is None else number)
+
+    def note_source(self, name: str, *, fails: bool) -> None:
+        """Note whether the last read of a source failed. No metric names the source."""
+        (self._failing.add if fails else self._failing.discard)(name)
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

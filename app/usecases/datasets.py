@@ -77,10 +77,13 @@ def replace_description(
 
 
 def page(
-    services: Services, caller: Caller, limit: int, cursor: str | None
+    services: Services, caller: Caller, limit: int, cursor: str | None, search: str = ""
 ) -> Listing[DatasetView]:
-    """The datasets that the caller may see, newest first. Raises: InvalidCursor."""
-    datasets = services.datasets.page(caller.user, limit, cursor)
+    """The datasets that the caller may see, newest first. Raises: InvalidCursor.
+
+    ``search``: a part of the name.
+    """
+    datasets = services.datasets.page(caller.user, limit, cursor, search)
     items = [_view(services, caller, stored) for stored in datasets.items]
     return Listing(items=items, next=datasets.next)
 
@@ -107,11 +110,8 @@ def facts(services: Services, caller: Caller, name: str) -> Facts:
 
 def queryable(services: Services, caller: Caller) -> list[AnalystAccount]:
     """The caller's accounts on those datasets whose records can be queried now."""
-    return [
-        account
-        for account in budgets.own(services, caller).items
-        if services.datasets.find(account.dataset).status == "ready"
-    ]
+    ready = services.datasets.ready(caller.id)
+    return [one for one in budgets.own(services, caller).items if one.dataset in ready]
 
 
 def _view(services: Services, caller: Caller, stored: StoredDataset) -> DatasetView:

@@ -31,7 +31,7 @@ def listing(services: Services, caller: Caller) -> Listing[SourceOut]:
     """The sources that the caller may use, with their tables."""
     require(caller, "owner")
     usable = [one for one in services.sources.values() if caller.user.name in one.owners]
-    return Listing(items=[_described(one) for one in usable], next=None)
+    return Listing(items=[_described(services, one) for one in usable], next=None)
 
 
 def require_own(services: Services, caller: Caller, name: str) -> None:
@@ -48,7 +48,7 @@ def attach(services: Services, caller: Caller, name: str, wish: SourceIn) -> Att
     if source is None:
         msg = "no source of this name is open to you"
         raise InvalidRequest.at("body", "source", type="source", msg=msg)
-    if wish.table not in _tables(source):
+    if wish.table not in _tables(services, source):
         msg = "not in the listing of the source"
         raise InvalidRequest.at("body", "table", type="table", msg=msg)
     attachment = Attachment(wish.source, wish.table)
@@ -87,12 +87,17 @@ async def pull(services: Services, caller: Caller, name: str) -> UploadOut:
     pieces = source.reads.read(attachment.table)
     delivery = Delivery(_stream(pieces), source.reads.media_type, gzipped=False)
     try:
-        return await records.take_records(services, caller, name, delivery)
+        taken = await records.take_records(services, caller, name, delivery)
     except BodyTooSlow:
+        services.metrics.note_source(source.name, fails=True)
         raise SourceFailed("the source sent nothing for too long") from None
     except SourceFailed as failed:
         _log(source, failed)
+        services.metrics.note_source(source.name, fails=True)
         raise
+    else:
+        services.metrics.note_source(source.name, fails=False)
+        return taken
     finally:
         await run_in_threadpool(_close, pieces)
 
@@ -123,17 +128,20 @@ def _attachment(services: Services, stored: StoredDataset) -> Attachment:
     return attachment
 
 
-def _tables(source: NamedSource) -> list[str]:
+def _tables(services: Services, source: NamedSource) -> list[str]:
     try:
-        return source.reads.tables()
+        tables = source.reads.tables()
     except SourceFailed as failed:
         _log(source, failed)
+        services.metrics.note_source(source.name, fails=True)
         raise
+    services.metrics.note_source(source.name, fails=False)
+    return tables
 
 
-def _described(source: NamedSource) -> SourceOut:
+def _described(services: Services, source: NamedSource) -> SourceOut:
     try:
-        tables = _tables(source)
+        tables = _tables(services, source)
     except (SourceFailed, Busy):
         return SourceOut(name=source.name, kind=source.kind, tables=None)
     return SourceOut(name=source.name, kind=source.kind, tables=tables)

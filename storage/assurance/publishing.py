@@ -8,6 +8,7 @@ that finds none beside a ledger with accounts refuses charges itself until it fi
 writes nothing then, because other processes may have the heads and need no freeze.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -49,6 +50,9 @@ class Publisher:
         self._sent_tips: StreamHeads = {}
         #: True while no published heads are found for a ledger that has accounts.
         self.lacks_heads = False
+        #: The monotonic time of the last comparison, and how many accounts it left frozen.
+        self.looked_at: float | None = None
+        self.frozen: int | None = None
 
     def on_disconnect(self, wake: Any) -> None:
         """Call ``wake`` when a connection is lost, because another server may answer next."""
@@ -64,6 +68,11 @@ class Publisher:
 
         Returns the newly frozen accounts. Raises: Busy, OSError; the next call publishes then.
         """
+        newly = self._look()
+        self.looked_at = time.monotonic()
+        return newly
+
+    def _look(self) -> list[int]:
         self._log.refresh()
         with self._database.read() as connection:
             rows = connection.execute(_ACCOUNTS).all()
@@ -72,11 +81,14 @@ class Publisher:
             if rows and _lost_fact(connection, self._log.streams):
                 # A lost fact of the journal may concern any query, so all accounts are frozen.
                 back = [row.id for row in rows]
+        self.frozen = sum(bool(row.frozen) for row in rows)
         self.lacks_heads = bool(rows) and not self._log.exist
         if self.lacks_heads:
             return []
         if back:
-            return self._freeze(back)
+            frozen = self._freeze(back)
+            self.frozen += len(frozen)
+            return frozen
         if not self._log.exist:
             self._log.begin(self._database.now_us())
         last = self._log.published

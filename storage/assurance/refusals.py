@@ -39,12 +39,15 @@ class Refusals:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counts: Counter[tuple[int, str, str]] = Counter()
+        #: All refusals since this object was made.
+        self.total = 0
         self._lock = threading.Lock()
 
     def count(self, analyst_id: int, dataset: str, type: str) -> None:
         """Count one refusal in memory. ``dataset`` is "" if the analyst may not see the dataset."""
         key = (analyst_id, dataset, type)
         with self._lock:
+            self.total += 1
             if len(self._counts) < MOST or key in self._counts:
                 self._counts[key] += 1
 

@@ -174,9 +174,16 @@ class Datasets:
             rows = connection.execute(select(_d.id, _d.name).where(_d.id.in_(ids)))
             return {row.id: row.name for row in rows}
 
-    def page(self, viewer: User, limit: int, cursor: str | None = None) -> Page[StoredDataset]:
-        """The datasets that ``viewer`` may see, newest first. An admin may see the names only."""
+    def page(
+        self, viewer: User, limit: int, cursor: str | None = None, search: str = ""
+    ) -> Page[StoredDataset]:
+        """The datasets that ``viewer`` may see, newest first. An admin may see the names only.
+
+        ``search``: a part of the name; upper and lower case are alike.
+        """
         statement = DATASETS
+        if search:
+            statement = statement.where(_d.name.icontains(search, autoescape=True))
         if not viewer.roles & {"admin", "auditor"}:
             reasons = []
             if "owner" in viewer.roles:
@@ -188,6 +195,12 @@ class Datasets:
                 return Page([], None)
             statement = statement.where(or_(*reasons))
         return page_of(self._database, statement, [_d.id], limit, cursor, self._stored)
+
+    def ready(self, analyst_id: int) -> frozenset[str]:
+        """The names of all datasets with published records for which the analyst has an account."""
+        names = select(_d.name).where(_d.version > 0, _d.id.in_(granted_to(analyst_id)))
+        with self._database.read() as connection:
+            return frozenset(connection.execute(names).scalars())
 
     def visible_to(self, dataset: StoredDataset | Row[Any], user: User) -> bool:
         """True if ``page`` lists the dataset for ``user``. An admin may see the name only."""

@@ -58,6 +58,11 @@ def read_as(kind: type[T], row: Row[Any], /, **converted: Any) -> T:
     return kind(**{name: getattr(row, name) for name in named}, **converted)
 
 
+def key_in(cursor: str | None, key: Sequence[ColumnClause[Any]]) -> list[ColumnElement[Any]] | None:
+    """The sort key in a cursor; None for the first page. Raises: InvalidCursor."""
+    return None if cursor is None else _decoded(cursor, key)
+
+
 def equal(values: Mapping[Any, Any]) -> list[ColumnElement[bool]]:
     """The conditions that columns have these values; None stands for any value."""
     return [column == value for column, value in values.items() if value is not None]

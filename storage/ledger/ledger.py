@@ -39,7 +39,7 @@ from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
 from storage.ledger.limits import End, largest_composition, open_account, set_limit
 from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
-from storage.ledger.totals import Total, totals
+from storage.ledger.totals import Total, analyst_counts, totals
 
 __all__ = ["AccountRow", "Ledger", "Replay", "Reservation", "Reserve"]
 
@@ -204,6 +204,11 @@ class Ledger:
         """The allowances of analysts on each of these datasets, counted and added up."""
         with self._database.read() as connection:
             return totals(connection, names)
+
+    def analyst_counts(self, names: Collection[str]) -> dict[str, int]:
+        """How many analysts have an allowance on each of these datasets."""
+        with self._database.read() as connection:
+            return analyst_counts(connection, names)
 
     def _find(self, key: AccountKey) -> AccountRow | None:
         with self._database.read() as connection:

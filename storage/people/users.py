@@ -160,8 +160,10 @@ class Users:
             row = connection.execute(_USERS.where(_u.name == name)).one_or_none()
         return None if row is None else User.of(row)
 
-    def page(self, limit: int, cursor: str | None = None) -> Page[User]:
-        return page_of(self._database, _USERS, [_u.id], limit, cursor, User.of)
+    def page(self, limit: int, cursor: str | None = None, search: str = "") -> Page[User]:
+        """Users whose names contain ``search``, newest first; upper and lower case are alike."""
+        statement = _USERS.where(_u.name.icontains(search, autoescape=True)) if search else _USERS
+        return page_of(self._database, statement, [_u.id], limit, cursor, User.of)
 
     def update(
         self,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, null, select
+from sqlalchemy import ColumnElement, Row, Select, func, null, select, tuple_
 
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.expressions import now_us
-from storage.database.pages import Page, either, equal, page_of, read_as
+from storage.database.pages import Page, either, equal, key_in, page_of, read_as
 from storage.database.tables import dataset as _datasets
 from storage.database.tables import query, users
 from storage.ledger.requests import QueryState
@@ -110,7 +110,7 @@ def latest_minute() -> ColumnElement[int]:
     return now_us() // MINUTE_US * MINUTE_US
 
 
-_q = query.c
+_q, _each = query.c, query.alias("each")
 _COLUMNS = [column for column in _q if column.name not in ("answer", "answer_hash", "body_hash")]
 _NAMES = (
     users.c.name.label("analyst"),
@@ -156,7 +156,37 @@ class Queries:
         if datasets is not None:
             statement = statement.where(_q.dataset_id.in_(datasets))
         key = (_q.created_us, _q.id)
+        if analyst_id is None and datasets is None:
+            of_dataset = equal({_datasets.c.owner_id: owner_id, _datasets.c.name: dataset})
+            latest = self._latest(of_dataset, limit, key_in(cursor, key))
+            statement = statement.where(
+                _q.dataset_id.in_(select(_datasets.c.id).where(*of_dataset)),
+                *([] if latest is None else [_q.created_us >= latest]),
+            )
         return page_of(self._database, statement, key, limit, cursor, QueryRow.of)
+
+    def _latest(
+        self,
+        of_dataset: Sequence[ColumnElement[bool]],
+        limit: int,
+        before: Sequence[ColumnElement[Any]] | None,
+    ) -> int | None:
+        """A moment since which these datasets have more than ``limit`` queries, up to ``before``.
+
+        Queries are indexed by dataset and time. So the page of many datasets would sort all of
+        their queries; those since this moment are few. None if no dataset has so many queries.
+        """
+        of_it = [_each.c.dataset_id == _datasets.c.id]
+        if before is not None:
+            # Of equal moments some may be on the page before. The first condition is for the index.
+            of_it.append(_each.c.created_us <= before[0])
+            of_it.append(tuple_(_each.c.created_us, _each.c.id) < tuple_(*before))
+        moment = _each.c.created_us
+        last = select(moment).where(*of_it).order_by(moment.desc()).limit(1).offset(limit)
+        with self._database.read() as connection:
+            whole = select(func.max(last.scalar_subquery())).where(*of_dataset)
+            moment_us = connection.execute(whole.select_from(_datasets)).scalar_one()
+        return None if moment_us is None else int(moment_us)
 
 
 def _status(row: Any) -> Status:

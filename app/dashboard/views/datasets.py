@@ -9,6 +9,7 @@ from app.contract.datasets import DatasetName
 from app.contract.errors import CrossSite
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.files import SentFile
+from app.dashboard.forms import NameOrNone
 from app.dashboard.pages import pages, signed_file, to, uploads
 from app.dashboard.templating import HEADERS
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
@@ -23,10 +24,10 @@ MOCK_ROWS = 100
 
 
 @pages.get("/ui/datasets", dependencies=[allow("owner", "analyst", "auditor")])
-def datasets_page(visit: CurrentVisit, cursor: PageCursor = None) -> Response:
-    """The datasets that the caller may see, newest first."""
-    page = visit.run(datasets.page, PAGE, cursor)
-    return visit.render("datasets.html", datasets=page.items, next=page.next)
+def datasets_page(visit: CurrentVisit, cursor: PageCursor = None, q: NameOrNone = "") -> Response:
+    """The datasets that the caller may see, newest first, or those whose names contain a text."""
+    page = visit.run(datasets.page, PAGE, cursor, q)
+    return visit.render("datasets.html", datasets=page.items, next=page.next, search=q)
 
 
 @pages.get("/ui/datasets/{name}", dependencies=[allow("owner", "analyst", "auditor")])

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from app.contract.people import KeyOut, UserChange, UserIn
 from app.dashboard.alerts import Alert, alert_of
-from app.dashboard.forms import Form, SentForm, read, sent_limit
+from app.dashboard.forms import Form, NameOrNone, SentForm, read, sent_limit
 from app.dashboard.pages import pages, to
 from app.dashboard.visit import PAGE, CurrentVisit, Visit
 from app.http.access import ROLES, allow
@@ -18,9 +18,9 @@ CHANGE: TypeAdapter[UserChange] = TypeAdapter(UserChange)
 
 
 @pages.get("/ui/users", dependencies=[allow("admin")])
-def users_page(visit: CurrentVisit, cursor: PageCursor = None) -> Response:
-    """All users, newest first."""
-    return _list(visit, Form({}), cursor)
+def users_page(visit: CurrentVisit, cursor: PageCursor = None, q: NameOrNone = "") -> Response:
+    """The users, newest first, or those whose names contain a text."""
+    return _list(visit, Form({}), cursor, search=q)
 
 
 @pages.post("/ui/users", dependencies=[allow("admin")])
@@ -72,13 +72,18 @@ def revoke_key(visit: CurrentVisit, name: str, id: str) -> Response:
 
 
 def _list(
-    visit: Visit, form: Form, cursor: str | None = None, alert: Alert | None = None
+    visit: Visit,
+    form: Form,
+    cursor: str | None = None,
+    alert: Alert | None = None,
+    search: str = "",
 ) -> Response:
-    page = visit.run(users.page, PAGE, cursor)
+    page = visit.run(users.page, PAGE, cursor, search)
     return visit.render(
         "users.html",
         users=page.items,
         next=page.next,
+        search=search,
         roles=sorted(ROLES),
         alert=alert,
         name=form.get("name"),

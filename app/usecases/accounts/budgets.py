@@ -195,7 +195,7 @@ def may_grant(services: Services, caller: Caller, dataset: str) -> bool:
 def analysts(services: Services, caller: Caller, names: Collection[str]) -> dict[str, int]:
     """How many analysts have an allowance on each of these datasets, all in one statement."""
     require(caller, "owner", "auditor")
-    return {name: total.accounts for name, total in services.ledger.totals(names).items()}
+    return services.ledger.analyst_counts(names)
 
 
 def reconcile(services: Services, caller: Caller) -> list[Reconciliation]:

@@ -36,10 +36,12 @@ def create(services: Services, caller: Caller, new: UserIn) -> NewUser:
     return NewUser(name=user.name, roles=user.roles, key=issued.key, key_id=issued.key_id)
 
 
-def page(services: Services, caller: Caller, limit: int, cursor: str | None) -> Listing[UserOut]:
-    """All users, newest first. Raises: InvalidCursor."""
+def page(
+    services: Services, caller: Caller, limit: int, cursor: str | None, search: str = ""
+) -> Listing[UserOut]:
+    """The users whose names contain ``search``, newest first. Raises: InvalidCursor."""
     require(caller, "admin")
-    return Listing[UserOut].model_validate(services.users.page(limit, cursor))
+    return Listing[UserOut].model_validate(services.users.page(limit, cursor, search))
 
 
 def describe(services: Services, caller: Caller, name: str) -> UserDetails:

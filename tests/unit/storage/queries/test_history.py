@@ -6,9 +6,11 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import update
 
 from accounting.account import AccountRank
 from accounting.errors import BelowSpent
+from storage.database import tables
 from storage.errors import InvalidCursor, PreconditionFailed
 from storage.journal.audit import page_of_lines
 from storage.ledger.ledger import Reservation
@@ -197,3 +199,27 @@ class TestQueries:
         assert len(world.queries.page().items) == 4
         assert world.queries.page(dataset="another").items == []
         assert len(world.queries.page(dataset=dataset.name).items) == 4
+
+    @pytest.mark.parametrize("moments", [[5] * 6, [1, 2, 2, 2, 3, 3]])
+    def test_pages_over_datasets_lose_no_query_of_one_moment(
+        self, world: World, moments: list[int]
+    ) -> None:
+        ids, pairs = [], [world.ready(), world.ready()]
+        for number, moment in enumerate(moments):
+            dataset, ada = pairs[number // 3]
+            reservation = world.ledger.reserve(request(dataset, ada))
+            assert isinstance(reservation, Reservation)
+            ids.append((moment, reservation.query_id))
+            at = update(tables.query).where(tables.query.c.id == reservation.query_id)
+            world.database.write(lambda c, at=at, us=moment: c.execute(at.values(created_us=us)))
+        everything = [id for _, id in sorted(ids, reverse=True)]
+        for whose in ({}, {"owner_id": world.owner.id}):
+            for limit in (1, 2, 4):
+                listed, cursor = [], None
+                while True:
+                    page = world.queries.page(**whose, limit=limit, cursor=cursor)
+                    listed += [row.id for row in page.items]
+                    cursor = page.next
+                    if cursor is None:
+                        break
+                assert listed == everything

@@ -1,0 +1,63 @@
+"""The gauges of a service show its load and its ledger; unknown is not 0."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+
+from app.contract.errors import RateLimited
+from app.engine.admission import InFlight
+from app.telemetry.metrics import GAUGES, UNKNOWN_AT_START, Metrics
+from tests.support.service import Service
+
+
+def read(metrics: Metrics) -> dict[str, float]:
+    text = metrics.exposition().decode()
+    series = re.findall(r"^privypurse_(\w+) (\S+)$", text, re.MULTILINE)
+    return {name: float(value) for name, value in series if name in GAUGES}
+
+
+def test_a_gauge_without_a_measurement_is_unknown() -> None:
+    values = read(Metrics())
+    assert {name for name, value in values.items() if math.isnan(value)} == UNKNOWN_AT_START
+    assert set(values) == set(GAUGES)
+
+
+def test_queries_count_between_charge_and_deadline() -> None:
+    queries = InFlight(1, 2)
+    queries.enter(7)
+    with pytest.raises(RateLimited):
+        queries.enter(7)
+    queries.enter(8)
+    assert queries.total == 2
+    queries.leave(7)
+    assert queries.total == 1
+
+
+def test_a_failing_source_counts_once_until_it_works_again() -> None:
+    metrics = Metrics()
+    for name in ("a", "a", "b"):
+        metrics.note_source(name, fails=True)
+    assert read(metrics)["sources_failing"] == 2
+    metrics.note_source("a", fails=False)
+    assert read(metrics)["sources_failing"] == 1
+    assert b'"a"' not in metrics.exposition()
+
+
+def test_the_gauges_of_a_service_follow_its_ledger(people: Service) -> None:
+    services: Any = people.client.app.state.services  # type: ignore[attr-defined]
+    people.dataset("olga")
+    people.grant("olga", "triangle", "ana", "0.5")
+    people("otto", "GET", "/v1/ledger/verification")
+    edges = {"kind": "statistic", "statistic": "edges"}
+    body = {"dataset": "triangle", "epsilon": "0.75", "query": edges}
+    assert people("ana", "POST", "/v1/queries", json=body).status_code == 403
+    values = read(services.metrics)
+    assert values["queries_refused"] == 1
+    assert (values["queries_in_flight"], values["queries_waiting"]) == (0, 0)
+    assert (values["ledger_valid"], values["accounts_frozen"]) == (1, 0)
+    assert 0 <= values["heads_age_seconds"] < 3600
+    assert 0 <= values["verification_age_seconds"] < 3600
