@@ -73,6 +73,9 @@ ROWS = {
     "Gaussian degrees": Row("graph", TOP, {"rho": "0.0000605"}, None, (402, 3_059, 25_442)),
     "a tree": Row("table", TREE, {"epsilon": "0.5"}, (2, 6, 20), (0, 1, 15)),
     "tables of 55 pairs": Row("replaced", PAIRS, {"epsilon": "1"}, (1, 3, 10), (5, 40, 338)),
+    "Gaussian tables of 55 pairs": Row(
+        "replaced", PAIRS, {"rho": "0.002272727272727"}, None, (10, 81, 677)
+    ),
     "100 cells": Row("table", CELLS, {"epsilon": "0.1"}, (10, 30, 100), (4, 37, 308)),
     "100 Gaussian cells": Row("table", CELLS, {"rho": "0.0025"}, None, (9, 74, 615)),
     "100 cells at 0.01": Row(
