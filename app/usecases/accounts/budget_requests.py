@@ -161,7 +161,7 @@ def is_owner(stored: StoredDataset, caller: Caller) -> bool:
 
 
 def _require_own_hand(caller: Caller) -> None:
-    """Raises: RestrictedKey for a restricted key, which is handed to programs that are trusted less.
+    """Raises: RestrictedKey for such a key, which is handed to programs that are trusted less.
 
     A purpose is a text of its user to the owner of a dataset.
     """
