@@ -7,7 +7,7 @@ from benchmarks.bench import Bench
 #: The modules of benches, and of experiments, in the order in which they are listed.
 OWN = (
     *("service.http", "service.one_clock", "service.real_graphs"),
-    *("ledger.pairs", "ledger.exactness", "ledger.crashes", "ledger.large"),
+    *("ledger.pairs", "ledger.pure_accounts", "ledger.exactness", "ledger.crashes", "ledger.large"),
     "ledger.pages",
     *(
         "draws.times",

@@ -149,7 +149,8 @@ class OverallBudget(AccountBalance):
 class Point(Reply):
     """The charges of one day (``YYYY-MM-DD``, UTC), of one kind of query or of one mechanism.
 
-    They have ``rho`` where the account counts in ρ.
+    They have ``rho`` where the account counts in ρ. Their ``epsilon`` is null if some of them are
+    Gaussian noise, which has no finite ε.
     """
 
     label: str
@@ -158,5 +159,5 @@ class Point(Reply):
     counts_rho: bool = Field(default=False, exclude=True)
 
     @field_serializer("charged")
-    def _with_rho(self, charged: PrivacyLoss) -> dict[str, str]:
-        return charged.as_dict(self.counts_rho)
+    def _with_rho(self, charged: PrivacyLoss) -> dict[str, str | None]:
+        return charged.as_charge(self.counts_rho)

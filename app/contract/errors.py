@@ -19,6 +19,18 @@ class Unauthenticated(HttpRefusal):
 class Forbidden(HttpRefusal):
     """No role of the caller may ever use this route."""
 
+    def __init__(self, text: str = "No role of the caller may ever use this route.") -> None:
+        super().__init__(text)
+
+
+class RestrictedKey(Forbidden):
+    """The key may not do what its user may."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This key has restrictions and may not do this. Use a key of yours without them."
+        )
+
 
 class CrossSite(HttpRefusal):
     """A form that was not sent from a page of this service in the session that it names."""
@@ -117,6 +129,9 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
     for error in errors[:MAX_ERRORS]:
         loc = error["loc"]
         assert isinstance(loc, tuple)
+        # A list that is too short only because its items are refused is no error of its own.
+        if error["type"] == "too_short" and any(_is_within(other, loc) for other in errors):
+            continue
         kind, msg = str(error["type"]), str(error["msg"])
         if kind == "union_tag_invalid":
             context = error.get("ctx")
@@ -129,6 +144,13 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
             msg = msg.replace("Tuple should", "List should")
         safe.append(FieldError(tuple(_safe(part) for part in loc), kind, msg))
     return safe
+
+
+def _is_within(error: Mapping[str, object], loc: tuple[object, ...]) -> bool:
+    """True if the error is about an item of the list at ``loc``."""
+    inner = error["loc"]
+    assert isinstance(inner, tuple)
+    return len(inner) > len(loc) and inner[: len(loc)] == loc
 
 
 def _safe(part: object) -> str | int:

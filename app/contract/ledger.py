@@ -8,7 +8,6 @@ from pydantic import AliasPath, BeforeValidator, Field
 
 from accounting.account import AccountRank
 from accounting.privacy_loss import format_units
-from app.contract.amounts import Epsilon
 from app.contract.models import Reply
 from app.contract.times import Moment
 
@@ -20,6 +19,10 @@ ACCOUNTS = {
     AccountRank.DATASET: "cap",
     AccountRank.KEY: "key",
 }
+EpsilonOrNone = Annotated[
+    str | None,
+    BeforeValidator(lambda nano: None if nano is None else format_units(nano, 9)),
+]
 Delta = Annotated[str, BeforeValidator(partial(format_units, digits=18))]
 Rho = Annotated[str, BeforeValidator(partial(format_units, digits=15))]
 Hex = Annotated[str, BeforeValidator(bytes.hex)]
@@ -28,6 +31,7 @@ Hex = Annotated[str, BeforeValidator(bytes.hex)]
 class EntryOut(Reply):
     """One change of one account. The amounts of a charge and of a granted limit are positive.
 
+    ``epsilon`` is null for a charge of Gaussian noise, which is counted in ρ alone.
     ``account``: ``analyst`` (on one dataset), ``analyst_total``, ``cap`` (of one dataset) or
     ``key`` (of the API key ``key``; null for the others).
     """
@@ -42,7 +46,7 @@ class EntryOut(Reply):
     )
     actor: str
     query: Annotated[str, BeforeValidator(str)] | None = Field(validation_alias="query_id")
-    epsilon: Epsilon = Field(validation_alias=AliasPath("amounts", 0))
+    epsilon: EpsilonOrNone = Field(validation_alias="epsilon_nano")
     delta: Delta = Field(validation_alias=AliasPath("amounts", 1))
     rho: Rho = Field(validation_alias=AliasPath("amounts", 2))
     at: Moment = Field(validation_alias="at_us")

@@ -183,7 +183,11 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
         fixed_headers=(("WWW-Authenticate", "Bearer"),),
     ),
     errors.Forbidden: ProblemType(
-        403, "forbidden", "No role of the caller may ever use this route.", "Not allowed"
+        403,
+        "forbidden",
+        "No role of the caller may ever use this route.",
+        "Not allowed",
+        says=True,
     ),
     errors.CrossSite: ProblemType(
         403,

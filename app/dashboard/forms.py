@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import Limit
-from app.contract.budgets import AllowanceIn
+from app.contract.budgets import AllowanceIn, CompositionIn
 from app.contract.errors import InvalidRequest
 from app.http import strict_json
 
@@ -26,6 +26,7 @@ MAX_FIELDS = 10_000
 Model = TypeVar("Model")
 LIMIT: TypeAdapter[PrivacyLoss] = TypeAdapter(Limit)
 ALLOWANCE: TypeAdapter[AllowanceIn] = TypeAdapter(AllowanceIn)
+COMPOSITION = TypeAdapter[CompositionIn](CompositionIn)
 #: A filter by name in the URL; an empty text means no filter.
 NameOrNone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_.-]{0,100}$")]
 
@@ -86,28 +87,38 @@ def sent_limit(form: Form) -> PrivacyLoss:
 
 
 def sent_allowance(form: Form) -> AllowanceIn:
-    """The allowance in the same fields, composition_delta, gaussian, until and endless.
+    """The allowance in the same fields, those of ``sent_composition``, until and endless.
 
     Without both of the last, it keeps the end that it has. Raises: RequestValidationError,
     InvalidRequest for both.
     """
-    fields: dict[str, Any] = {
-        name: form.get(name) or "0" for name in ("delta", "composition_delta")
-    }
-    if form.get("gaussian"):
-        fields["gaussian"] = True
+    amounts = {"epsilon": form.get("epsilon"), "delta": form.get("delta") or "0"}
+    fields = {**amounts, **_composition(form)}
     if form.get("endless"):
         if form.get("until"):
             msg = "give a day or take the end away, not both"
             raise InvalidRequest.at("body", "until", type="end", msg=msg)
         fields["until"] = None
-    return read(ALLOWANCE, {"epsilon": form.get("epsilon"), **fields, **sent_end(form)})
+    return read(ALLOWANCE, {**fields, **sent_end(form)})
 
 
 def sent_end(form: Form) -> dict[str, str]:
     """The member ``until`` of a body, the beginning of the day in that field; none without one."""
     day = form.get("until")
     return {"until": f"{day}T00:00:00Z"} if day else {}
+
+
+def sent_composition(form: Form) -> CompositionIn:
+    """The fields composition_delta, gaussian and allow_large_delta.
+
+    Raises: RequestValidationError.
+    """
+    return read(COMPOSITION, _composition(form))
+
+
+def _composition(form: Form) -> dict[str, Any]:
+    flags = {name: True for name in ("gaussian", "allow_large_delta") if form.get(name)}
+    return {"composition_delta": form.get("composition_delta") or "0", **flags}
 
 
 async def _form(request: Request) -> Form:

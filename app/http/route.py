@@ -27,6 +27,7 @@ from app.contract.errors import (
     InvalidRequest,
     NotAcceptable,
     RateLimited,
+    RestrictedKey,
     Unauthenticated,
     UnsupportedMediaType,
 )
@@ -108,7 +109,7 @@ class Route(APIRoute):
         if not self.access.public:
             caller = await self.caller(request)
             if not self.access.admits(caller):
-                raise Forbidden
+                raise RestrictedKey if caller.scope.is_restricted else Forbidden
             request.state.caller = caller
 
     async def caller(self, request: Request) -> Caller:

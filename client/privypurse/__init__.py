@@ -16,7 +16,7 @@ from privypurse.accounts import (
     Verification,
 )
 from privypurse.administration import IssuedKey
-from privypurse.amounts import Amount
+from privypurse.amounts import Amount, Charge
 from privypurse.answers import Answer, Interval, Selection, TopK, Value
 from privypurse.asynchronous import AsyncPrivyPurse
 from privypurse.averages import Average, average
@@ -82,6 +82,7 @@ __all__ = [
     "CapExhausted",
     "Certificate",
     "CertificateInvalid",
+    "Charge",
     "Clusters",
     "Dataset",
     "Distance",

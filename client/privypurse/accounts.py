@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Self
 
-from privypurse.amounts import Amount
+from privypurse.amounts import Amount, Charge
 from privypurse.levels import Column, columns_of
 
 
@@ -127,7 +127,8 @@ class Point:
 class Entry:
     """One entry of the ledger: one change of one account.
 
-    ``key`` is the id of the API key whose own account it is, else None.
+    ``key`` is the id of the API key whose own account it is, else None. ``amount`` has an infinite
+    ``epsilon`` for a charge of Gaussian noise, which is counted in ρ alone.
     """
 
     account: str
@@ -137,7 +138,7 @@ class Entry:
     analyst: str | None
     actor: str
     query: str | None
-    amount: Amount
+    amount: Charge
     at: datetime
     head: str
     key: str | None = None
@@ -147,7 +148,7 @@ class Entry:
         plain = ("account", "seq", "kind", "dataset", "analyst", "actor", "query", "head")
         return cls(
             **{name: body[name] for name in plain},
-            amount=Amount.of(body),
+            amount=Charge.of(body),
             at=datetime.fromisoformat(body["at"]),
             key=body.get("key"),
         )

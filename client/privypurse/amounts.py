@@ -39,11 +39,19 @@ class Amount:
     def __str__(self) -> str:
         if not self.epsilon.is_finite():
             return f"ρ = {self.rho:f}"
+        return self._finite() + ("" if self.rho is None else f", ρ = {self.rho:f}")
+
+    def _finite(self) -> str:
         return f"ε = {self.epsilon:f}" + (f", δ = {self.delta:f}" if self.delta else "")
 
-    def with_rho(self) -> str:
-        """The same with ρ, where the service states it: for what is left, or spent, of a limit."""
-        return str(self) + ("" if self.rho is None else f", ρ = {self.rho:f}")
+
+class Charge(Amount):
+    """The charge of one query. It states ρ always, and its text only if it has no finite ε."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self._finite() if self.epsilon.is_finite() else super().__str__()
 
 
 def decimal_text(amount: Number) -> str:
@@ -68,14 +76,21 @@ def loss(epsilon: Number | None, rho: Number | None) -> dict[str, str]:
     return {"epsilon": decimal_text(epsilon)}
 
 
-def limit(
-    epsilon: Number, delta: Number, composition_delta: Number = 0, gaussian: bool = False
+def limit(epsilon: Number, delta: Number) -> dict[str, Any]:
+    """The request body of a limit in ε and δ."""
+    return {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
+
+
+def composition(
+    composition_delta: Number, *, gaussian: bool, allow_large_delta: bool
 ) -> dict[str, Any]:
-    """The request body of an allowance or a cap."""
-    body: dict[str, Any] = {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
-    composition = decimal_text(composition_delta)
-    if Decimal(composition):
-        body["composition_delta"] = composition
+    """The members of a request that let charges fit by ρ as well; none for 0 and False."""
+    body: dict[str, Any] = {}
+    text = decimal_text(composition_delta)
+    if Decimal(text):
+        body["composition_delta"] = text
     if gaussian:
         body["gaussian"] = True
+    if allow_large_delta:
+        body["allow_large_delta"] = True
     return body

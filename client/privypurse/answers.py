@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import isnan, nan
 from typing import Any, Self
 
-from privypurse.amounts import Amount
+from privypurse.amounts import Amount, Charge
 from privypurse.frames import Framed
 from privypurse.levels import Columns
 from privypurse.notebook import bars, paragraph, table
@@ -24,7 +24,7 @@ class Answer:
     id: str
     dataset: str
     dataset_version: int
-    charge: Amount
+    charge: Charge
     remaining: Amount
     receipt: str
     reply: Mapping[str, Any]
@@ -47,7 +47,7 @@ class Answer:
             "id": reply["id"],
             "dataset": reply["dataset"],
             "dataset_version": reply["dataset_version"],
-            "charge": Amount.of(reply["charge"]),
+            "charge": Charge.of(reply["charge"]),
             "remaining": Amount.of(reply["remaining"]),
             "receipt": reply["receipt"],
             "reply": reply,
@@ -56,7 +56,7 @@ class Answer:
     def _charge_line(self) -> str:
         """The question, the charge and the remaining allowance, as lines for notebooks."""
         question = "" if self.question is None else paragraph(self.question)
-        price = f"{self.dataset}: charged {self.charge}, remaining {self.remaining.with_rho()}"
+        price = f"{self.dataset}: charged {self.charge}, remaining {self.remaining}"
         return question + paragraph(price)
 
 

@@ -1,6 +1,7 @@
 """Lists and answers as rows, and as data frames of pandas, polars and Arrow.
 
-Rows are flat: an amount becomes two columns of floats that end in ``_epsilon`` and ``_delta``.
+Rows are flat: an amount becomes three columns of floats that end in ``_epsilon``, ``_delta`` and
+``_rho``. ``_epsilon`` is None for Gaussian noise, and ``_rho`` where the service states none.
 Each library is imported when it is asked for, and named where it is absent.
 """
 
@@ -64,8 +65,10 @@ def flat(item: Any) -> dict[str, Any]:
     for field in fields(item):
         value = getattr(item, field.name)
         if isinstance(value, Amount):
-            row[f"{field.name}_epsilon"] = float(value.epsilon)
+            epsilon = float(value.epsilon) if value.epsilon.is_finite() else None
+            row[f"{field.name}_epsilon"] = epsilon
             row[f"{field.name}_delta"] = float(value.delta)
+            row[f"{field.name}_rho"] = None if value.rho is None else float(value.rho)
         elif isinstance(value, Decimal):
             row[field.name] = float(value)
         elif isinstance(value, list | tuple):

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from privypurse.accounts import Dataset
-from privypurse.amounts import Amount
+from privypurse.amounts import Charge
 from privypurse.answers import Answer
 from privypurse.connection import Connection, part
 from privypurse.kinds import READERS
@@ -30,7 +30,7 @@ class PastQuery:
     dataset: str
     dataset_version: int
     question: str | None
-    charge: Amount
+    charge: Charge
     created: datetime
     released: datetime | None
     query: Mapping[str, Any]
@@ -42,7 +42,7 @@ class PastQuery:
         return cls(
             **{name: body[name] for name in plain},
             question=body.get("question"),
-            charge=Amount.of(body["charge"]),
+            charge=Charge.of(body["charge"]),
             created=datetime.fromisoformat(body["created"]),
             released=None if released is None else datetime.fromisoformat(released),
         )

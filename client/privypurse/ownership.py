@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from privypurse.accounts import Account, Balance, Budgets, Dataset
-from privypurse.amounts import Number, decimal_text, limit
+from privypurse.amounts import Number, composition, decimal_text, limit
 from privypurse.connection import Connection, part
 from privypurse.progress import Progress
 from privypurse.record_files import as_file
@@ -101,6 +101,7 @@ class Ownership:
         delta: Number = 0,
         composition_delta: Number = 0,
         gaussian: bool = False,
+        allow_large_delta: bool = False,
         until: datetime | Literal["as it is"] | None = "as it is",
         if_match: str | None = None,
     ) -> Account:
@@ -108,13 +109,18 @@ class Ownership:
 
         With ``composition_delta``, such as 10⁻⁶, charges also fit while their ρ adds up: the same
         promise pays for many more small queries. The cap needs one too (``promise_cap``).
+        Above 10⁻⁴ it is refused without ``allow_large_delta``, because it is the share of the
+        probability for which the promise may fail.
         ``gaussian`` allows Gaussian noise: from its first charge on, charges fit by ρ alone.
         ``until``: a moment with a time zone. From then on the allowance takes no new charge; None:
         it has no end.
         """
         path = f"/v1/datasets/{part(name)}/budgets/{part(analyst)}"
         headers = {} if if_match is None else {"If-Match": if_match}
-        body = limit(epsilon, delta, composition_delta, gaussian)
+        in_rho = composition(
+            composition_delta, gaussian=gaussian, allow_large_delta=allow_large_delta
+        )
+        body = {**limit(epsilon, delta), **in_rho}
         if until != "as it is":
             body["until"] = None if until is None else until.isoformat()
         # A first attempt that succeeds changes the etag, so the service would refuse a repetition.
@@ -124,15 +130,21 @@ class Ownership:
         )
 
     def promise_cap(
-        self, name: str, composition_delta: Number, *, gaussian: bool = False
+        self,
+        name: str,
+        composition_delta: Number,
+        *,
+        gaussian: bool = False,
+        allow_large_delta: bool = False,
     ) -> Balance:
         """Set the composition_delta of a dataset's cap, and whether it allows Gaussian noise.
 
-        Its ε and δ never change.
+        Its ε and δ never change. Above 10⁻⁴ it needs ``allow_large_delta``, as in ``grant``.
         """
-        body: dict[str, Any] = {"composition_delta": decimal_text(composition_delta)}
-        if gaussian:
-            body["gaussian"] = True
+        in_rho = composition(
+            composition_delta, gaussian=gaussian, allow_large_delta=allow_large_delta
+        )
+        body = {"composition_delta": decimal_text(composition_delta), **in_rho}
         return Balance.of(self._connection.json("PUT", f"/v1/datasets/{part(name)}/cap", json=body))
 
     def budgets_of(self, name: str) -> Budgets:

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from privypurse.amounts import Amount
+from privypurse.amounts import Amount, Charge
 
 
 class PurseError(Exception):
@@ -88,9 +88,9 @@ class BudgetExhausted(Problem):
         return self.members.get("account")
 
     @property
-    def charge(self) -> Amount:
+    def charge(self) -> Charge:
         """The charge of the refused query."""
-        return self._amount("charge")
+        return Charge.of(self.members["charge"])
 
     @property
     def remaining(self) -> Amount:
@@ -108,7 +108,7 @@ class BudgetExhausted(Problem):
     def __str__(self) -> str:
         if "largest_affordable" not in self.members:
             return super().__str__()
-        rest, largest = self.remaining.with_rho(), self.largest_affordable
+        rest, largest = self.remaining, self.largest_affordable
         return f"{super().__str__()}\nremaining: {rest}, largest charge that fits: {largest}"
 
 
@@ -116,9 +116,9 @@ class CapExhausted(Problem):
     """403: the charge exceeds what remains of the cap over all analysts together."""
 
     @property
-    def charge(self) -> Amount:
+    def charge(self) -> Charge:
         """The charge of the refused query."""
-        return self._amount("charge")
+        return Charge.of(self.members["charge"])
 
 
 class NotFound(Problem):
@@ -156,7 +156,7 @@ class BelowSpent(Problem):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return f"{text}\nspent: {self.spent.with_rho()}" if "spent" in self.members else text
+        return f"{text}\nspent: {self.spent}" if "spent" in self.members else text
 
 
 class QueryReleased(Problem):

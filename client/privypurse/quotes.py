@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from privypurse.amounts import Amount
+from privypurse.amounts import Charge
 from privypurse.notebook import paragraph, table
 
 
@@ -24,7 +24,7 @@ class Quote:
     nothing bounds them, and from older services.
     """
 
-    charge: Amount
+    charge: Charge
     steps: list[Mapping[str, Any]]
     accuracy: Mapping[str, Any]
     affordable: bool
@@ -36,7 +36,7 @@ class Quote:
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        charge = Amount.of(body["charge"])
+        charge = Charge.of(body["charge"])
         return cls(
             charge,
             body["steps"],

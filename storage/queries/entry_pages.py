@@ -40,6 +40,12 @@ class EntryRow:
     at_us: int
     head: bytes
 
+    @property
+    def epsilon_nano(self) -> int | None:
+        """The change in ε; None for a charge without a finite ε, and for its release."""
+        epsilon, _, _, unpriced = self.amounts
+        return None if unpriced and self.kind in ("charge", "release") else epsilon
+
     @classmethod
     def of(cls, row: Row[Any]) -> EntryRow:
         """Makes the entry from a row that the statement ``_ENTRIES`` selected."""

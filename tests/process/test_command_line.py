@@ -175,6 +175,10 @@ def test_queries_and_their_charges(privypurse: CommandLine) -> None:
     exported = (privypurse.folder / "star-ledger.csv").read_text().splitlines()
     assert exported[0].startswith("at,kind,account,dataset")
     assert any(",charge,cap,star," in line for line in exported)
+    assert "allow_large_delta" in privypurse("olympe", "cap", "star", "0.001", status=1)
+    changed = privypurse("olympe", "cap", "star", "0.001", "--allow-large-delta", "--gaussian")
+    assert changed.startswith("cap of star: ε = ")
+    assert ", ρ = " in changed
 
 
 def test_a_command_without_a_key_says_what_to_set(privypurse: CommandLine) -> None:

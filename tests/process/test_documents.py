@@ -88,7 +88,7 @@ def test_the_pages_of_the_command_line_and_of_statistics(tmp_path: Path) -> None
         "friends is ready, version 1\n",
         "ada on friends: ε = 2, remaining ε = 2\n",
         '"affordable": true',
-        "friends\tada\tspent ε = 0.5\tof ε = 2\n",
+        "friends\tada\tspent ε = 0.5, ρ = ",
         '"certificate": "privypurse answer 1"',
         "\nvalid\nbacked up to backup-of-today",
     ):

@@ -59,13 +59,14 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
             file = tmp_path / (name if "/" in name else f"{name}.key")
             assert file.stat().st_mode & 0o77 == 0
 
-        owner = run(tmp_path, "".join(tutorial("owner", 6)), **here)
+        owner = run(tmp_path, "".join(tutorial("owner", 7)), **here)
         says(
             owner,
             "not decided yet\nthese two cells are wrong\nsurvey.csv fits survey.json\n",
             "refused, as it should be\nsurvey is ready, version 1\n",
             "shop.db fits visits.json\nregistered visits\nvisits is ready, version 1\n",
             "ada on survey: ε = 3, remaining ε = 3\n",
+            "ada on survey: ε = 3, ρ = 0.185",
             "survey\ttable\tready\t2\n",
         )
         assert (tmp_path / "survey.report.json").stat().st_mode & 0o77 == 0
@@ -80,7 +81,7 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
             analyst,
             '"affordable": true',
             "refused, as it should be\n",
-            "survey\tada\tspent ε = 1.5\tof ε = 3\n",
+            "survey\tada\tspent ε = 1.5, ρ = ",
         )
         one, again, telling = re.findall(
             r'"answer": \{\n? *"question": .+\n? *"(?:value|selected)": (.+?),?\n', analyst
@@ -95,13 +96,13 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
         says(
             auditor,
             '"valid":true',
-            "survey\tada\tspent ε = 1.5\tof ε = 3\n",
+            "survey\tada\tspent ε = 1.5, ρ = ",
             '"exposure"',
             '"user.create"',
         )
         with (tmp_path / "ledger.csv").open(newline="") as file:
             entries = list(csv.DictReader(file))
-        assert {row["kind"] for row in entries} == {"genesis", "charge"}
+        assert {row["kind"] for row in entries} == {"genesis", "charge", "limit_change"}
         receipt = re.findall(r'"receipt": "([0-9a-f]{64})"', analyst)[-1]
         [line] = indented("docs/tutorial_auditor.md", 1)
         assert run(tmp_path, line.replace("HASH", receipt)).endswith("valid\n")

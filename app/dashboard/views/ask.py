@@ -25,6 +25,7 @@ from app.http.access import allow
 from app.http.declarations import counts_itself
 from app.usecases import averages, datasets, queries, quotes
 from app.usecases.accounts import budgets
+from app.usecases.accounts.arms import admitting
 from app.usecases.queries import QueryRequest
 from app.usecases.quotes import QuoteRequest
 from storage.errors import NotFound, StillRunning
@@ -45,6 +46,10 @@ class Quoted:
     request: str
     key: str
     remaining: dict[str, str]
+    #: "by ε", "by ρ" or both in an account that counts in ρ; empty in others.
+    admitted: str
+    #: Whether this would be the first charge of the account that has no finite ε.
+    closes_epsilon: bool
     curl: str
     python: str
 
@@ -183,6 +188,7 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
     rho = parse_units(price.charge.rho, 15)
     charged = replace(charged, rho_femto=rho, unpriced=int(epsilon is None))
     rest = remaining(account.remaining.amounts, charged.amounts)
+    arms = admitting(account, charged) if account.counts_rho else []
     return Quoted(
         quote=price,
         request=text,
@@ -190,6 +196,8 @@ def _quoted(visit: Visit, body: dict[str, Any], price: QuoteOut) -> Quoted:
         # If the allowance is counted in ρ (zero-concentrated differential privacy), a charge may
         # fit although its ε exceeds the remaining ε. That remainder is then shown as 0.
         remaining=rest.as_dict(account.counts_rho),
+        admitted=" and ".join(f"by {arm.symbol}" for arm in arms),
+        closes_epsilon=charged.unpriced > 0 and not account.spent.unpriced,
         curl=snippets.curl(base, whole, sent),
         python=snippets.python(base, whole, sent),
     )

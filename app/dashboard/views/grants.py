@@ -7,7 +7,7 @@ from starlette.responses import Response
 from app.contract.budgets import AccountBalance, GrantedAccount
 from app.dashboard.alerts import Alert, alert_of
 from app.dashboard.burn_down import burn_down_chart
-from app.dashboard.forms import Form, SentForm, sent_allowance
+from app.dashboard.forms import Form, SentForm, sent_allowance, sent_composition
 from app.dashboard.pages import pages
 from app.dashboard.search import search_page
 from app.dashboard.views.budgets import State, state_of
@@ -17,7 +17,10 @@ from app.usecases.accounts import budgets, purchases, spending
 from app.usecases.accounts.arms import share_left
 from app.usecases.accounts.budgets import Granted
 
-FIELDS = ("analyst", "epsilon", "delta", "composition_delta", "gaussian", "until", "endless")
+FIELDS = (
+    *("analyst", "epsilon", "delta", "composition_delta", "gaussian", "allow_large_delta"),
+    *("until", "endless"),
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,20 @@ def _done(account: GrantedAccount) -> str:
         return f"{done}."
     end = f"{account.until:%Y-%m-%d %H:%M} UTC"
     return f"{done}, but it has ended {end}." if account.is_over else f"{done}, until {end}."
+
+
+@pages.post("/ui/grants/{dataset}/cap", dependencies=[allow("owner")])
+def promise_cap(visit: CurrentVisit, dataset: str, form: SentForm) -> Response:
+    """Set the δ_c of the cap, and whether it allows Gaussian noise."""
+    alert: Alert | None = None
+    done = ""
+    try:
+        cap = visit.run(budgets.promise_cap, dataset, sent_composition(form))
+        way = "by ε or by ρ" if cap.counts_rho else "by ε alone"
+        done = f"Charges now fit the cap of {dataset} {way}."
+    except Exception as error:
+        alert = alert_of(error)
+    return _page(visit, dataset, Form({}), alert=alert, done=done)
 
 
 def _page(

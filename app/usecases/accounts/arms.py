@@ -51,6 +51,19 @@ def arm_of(account: AccountBalance) -> Arm:
     return max(arms, key=lambda arm: arm.share(account))
 
 
+def admitting(account: AccountBalance, charge: PrivacyLoss) -> list[Arm]:
+    """The measures by which the account takes the charge now; δ must fit as well.
+
+    Charges in ε fit by ε alone while nothing was charged that has no finite ε.
+    """
+    sums = account.spent + charge
+    fits = {
+        EPSILON: not sums.unpriced and sums.epsilon_nano <= account.allowance.epsilon_nano,
+        RHO: account.counts_rho and sums.rho_femto <= account.allowance.rho_femto,
+    }
+    return [arm for arm, is_fitting in fits.items() if is_fitting]
+
+
 def share_left(account: AccountBalance) -> int:
     """What is left of the allowance, in percent of the measure that counts now."""
     return arm_of(account).share(account)

@@ -13,7 +13,7 @@ from accounting.account import Limit, counts_rho
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budget_requests import BudgetRequestIn, BudgetRequestOut, DecisionIn
 from app.contract.budgets import DatasetBudgets, GrantedAccount
-from app.contract.errors import Forbidden, InvalidRequest
+from app.contract.errors import InvalidRequest, RestrictedKey
 from app.contract.ids import uuid7
 from app.contract.models import Listing
 from app.contract.times import microseconds
@@ -53,8 +53,7 @@ class Rights:
 def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -> BudgetRequestOut:
     """Request an allowance on a dataset that the caller may see.
 
-    Raises: NotFound; RequestOpen; InvalidRequest for a moment that has passed; Forbidden for a
-    restricted key.
+    Raises: NotFound; RequestOpen; InvalidRequest for a moment that has passed; RestrictedKey.
     """
     require(caller, "analyst")
     _require_own_hand(caller)
@@ -73,7 +72,7 @@ def page(
 ) -> Listing[BudgetRequestOut]:
     """The requests on a dataset, newest first: all for its owner, their own for an analyst.
 
-    Raises: NotFound, InvalidCursor; Forbidden for a restricted key of an analyst.
+    Raises: NotFound, InvalidCursor; RestrictedKey for such a key of an analyst.
     """
     require(caller, "owner", "analyst")
     stored = visible(services, caller, name)
@@ -142,8 +141,8 @@ def decide(
 def erase(services: Services, caller: Caller, name: str, id: str) -> None:
     """Erase the texts of a request; an open one is withdrawn. Raises: NotFound.
 
-    The analyst who made it and the owner of the dataset may do so. Raises: Forbidden for a
-    restricted key of an analyst.
+    The analyst who made it and the owner of the dataset may do so. Raises: RestrictedKey for
+    such a key of an analyst.
     """
     require(caller, "owner", "analyst")
     stored = visible(services, caller, name)
@@ -162,12 +161,12 @@ def is_owner(stored: StoredDataset, caller: Caller) -> bool:
 
 
 def _require_own_hand(caller: Caller) -> None:
-    """Raises: Forbidden for a restricted key, which is handed to programs that are trusted less.
+    """Raises: RestrictedKey for such a key, which is handed to programs that are trusted less.
 
     A purpose is a text of its user to the owner of a dataset.
     """
     if caller.scope.is_restricted:
-        raise Forbidden
+        raise RestrictedKey
 
 
 def _find(services: Services, stored: StoredDataset, id: str) -> BudgetRequest:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from accounting.account import Limit
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budgets import AccountBalance
-from app.contract.errors import Forbidden, InvalidRequest
+from app.contract.errors import InvalidRequest, RestrictedKey
 from app.contract.models import Listing
 from app.contract.people import KeyIn, KeyInfoOut, KeyOut
 from app.contract.times import microseconds, moment
@@ -36,12 +36,12 @@ class OwnKeys:
 def issue(services: Services, caller: Caller, name: str, body: KeyIn = UNRESTRICTED) -> KeyOut:
     """Issue one more key of a user, restricted as in ``body``.
 
-    Raises: NotFound, also for a dataset that the caller may not see; Forbidden for a restricted
-    key; InvalidRequest; ManagedElsewhere.
+    Raises: NotFound, also for a dataset that the caller may not see; RestrictedKey;
+    InvalidRequest; ManagedElsewhere.
     """
     _require_manager(caller, name)
     if caller.scope.is_restricted:
-        raise Forbidden
+        raise RestrictedKey
     restrictions = _restrictions(services, caller, name, body)
     opening = None
     if body.epsilon is not None:
@@ -93,14 +93,14 @@ def page(services: Services, caller: Caller, name: str) -> Listing[KeyInfoOut]:
 def revoke(services: Services, caller: Caller, key_id: str, owner: str | None = None) -> None:
     """Revoke a key. Raises: NotFound, also if ``owner`` is given and the key is not theirs.
 
-    A restricted key may revoke itself alone. Raises: Forbidden.
+    A restricted key may revoke itself alone. Raises: RestrictedKey.
     """
     name = services.users.owner_of_key(key_id)
     if name is None or owner not in (None, name):
         raise NotFound
     _require_manager(caller, name)
     if caller.scope.is_restricted and caller.key_id != key_id:
-        raise Forbidden
+        raise RestrictedKey
     services.users.revoke(key_id, actor=caller.user)
 
 

@@ -25,10 +25,18 @@ COLUMNS = (
     "actor",
     "epsilon",
     "delta",
+    "rho",
     "query",
     "seq",
     "head",
 )
+GAUSSIAN = Annotated[
+    bool, typer.Option(help="Allow Gaussian noise; from then on only ρ admits charges.")
+]
+LARGE = Annotated[
+    bool,
+    typer.Option(help="Take a composition delta above 0.0001: so often may the promise fail."),
+]
 
 
 def grant(
@@ -40,9 +48,8 @@ def grant(
     composition_delta: Annotated[
         str, typer.Option(help="δ on top, for which charges are counted in ρ as well.")
     ] = "0",
-    gaussian: Annotated[
-        bool, typer.Option(help="Allow Gaussian noise; from then on only ρ admits charges.")
-    ] = False,
+    gaussian: GAUSSIAN = False,
+    allow_large_delta: LARGE = False,
     until: Annotated[
         datetime | None,
         typer.Option(formats=["%Y-%m-%d"], help="The day (UTC) on which the allowance ends."),
@@ -66,11 +73,28 @@ def grant(
             composition_delta=composition_delta,
             gaussian=gaussian,
             until=end,
+            allow_large_delta=allow_large_delta,
         )
     typer.echo(
-        f"{analyst} on {dataset}: {account.allowance.with_rho()}, "
-        f"remaining {account.remaining.with_rho()}{_end(account)}"
+        f"{analyst} on {dataset}: {account.allowance}, remaining {account.remaining}{_end(account)}"
     )
+
+
+def cap(
+    context: typer.Context,
+    dataset: Annotated[str, typer.Argument(help="Name of the dataset.")],
+    composition_delta: Annotated[
+        str, typer.Argument(help="δ on top, for which charges are counted in ρ as well; 0: none.")
+    ],
+    gaussian: GAUSSIAN = False,
+    allow_large_delta: LARGE = False,
+) -> None:
+    """Set what lets charges fit a dataset's cap by ρ as well; its ε and δ never change."""
+    with service(context) as purse:
+        balance = purse.promise_cap(
+            dataset, composition_delta, gaussian=gaussian, allow_large_delta=allow_large_delta
+        )
+    typer.echo(f"cap of {dataset}: {balance.allowance}, remaining {balance.remaining}")
 
 
 def budgets(
@@ -83,8 +107,12 @@ def budgets(
     with service(context) as purse:
         accounts = purse.budgets() if dataset is None else purse.budgets_of(dataset).accounts
     for account in accounts:
-        spent, allowance = account.spent.with_rho(), account.allowance.with_rho()
-        line = (account.dataset, account.analyst, f"spent {spent}", f"of {allowance}")
+        line = (
+            account.dataset,
+            account.analyst,
+            f"spent {account.spent}",
+            f"of {account.allowance}",
+        )
         typer.echo("\t".join(line) + _end(account))
 
 
@@ -117,13 +145,17 @@ def _write(entries: Iterable[Entry], stream: TextIO) -> None:
     lines = csv.writer(stream, lineterminator="\n")
     lines.writerow(COLUMNS)
     for entry in entries:
-        amounts = {"epsilon": f"{entry.amount.epsilon:f}", "delta": f"{entry.amount.delta:f}"}
+        # Gaussian noise has no finite ε: its field is empty.
+        epsilon = f"{entry.amount.epsilon:f}" if entry.amount.epsilon.is_finite() else ""
+        rho = "" if entry.amount.rho is None else f"{entry.amount.rho:f}"
+        amounts = {"epsilon": epsilon, "delta": f"{entry.amount.delta:f}", "rho": rho}
         fields = vars(entry) | amounts | {"at": entry.at.isoformat()}
         lines.writerow([fields[name] for name in COLUMNS])
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "grant": grant,
+    "cap": cap,
     "budgets": budgets,
     "notices": notices,
     "export": export,

@@ -6,6 +6,7 @@ import asyncio
 import csv
 import inspect
 import io
+import json
 from typing import Any
 
 import httpx
@@ -18,6 +19,7 @@ from privypurse import (
     AsyncPrivyPurse,
     BelowSpent,
     BudgetExhausted,
+    Charge,
     NoAnswer,
     PrivyPurse,
     TopK,
@@ -56,6 +58,7 @@ FLAT = {
     "spent_delta": 0.0,
     "remaining_epsilon": 0.5,
     "remaining_delta": 0.0,
+    **dict.fromkeys(("allowance_rho", "spent_rho", "remaining_rho")),
     "largest_epsilon": 0.5,
     "until": None,
 }
@@ -86,6 +89,7 @@ def test_listings_are_rows_without_nested_values(play: Play) -> None:
         "dataset_version": 3,
         "charge_epsilon": 0.5,
         "charge_delta": 0.0,
+        "charge_rho": None,
         "created": purse_of(page(QUERY)).queries().rows()[0]["created"],
         "released": None,
     }
@@ -97,8 +101,30 @@ def test_an_account_that_counts_in_rho_says_what_is_left(play: Play) -> None:
     purse, _ = play(page(account))
     (one,) = purse.budgets()
     assert (str(one.largest_epsilon), str(one.remaining.rho)) == ("0.052", "0.0014")
-    assert one.remaining.with_rho() == "ε = 0, ρ = 0.0014"
-    assert one.allowance.with_rho() == str(one.allowance) == "ε = 0.5"
+    assert str(one.remaining) == "ε = 0, ρ = 0.0014"
+    assert str(one.allowance) == "ε = 0.5"
+    (row,) = purse_of(page(account)).budgets().rows()
+    assert (row["remaining_rho"], row["allowance_rho"]) == (0.0014, None)
+
+
+def test_gaussian_noise_has_no_finite_epsilon_in_rows(play: Play) -> None:
+    query = QUERY | {"charge": {"epsilon": None, "delta": "0", "rho": "0.05"}}
+    purse, _ = play(page(query))
+    (one,) = purse.queries()
+    assert str(one.charge) == "ρ = 0.05"
+    (row,) = purse_of(page(query)).queries().rows()
+    assert (row["charge_epsilon"], row["charge_rho"]) == (None, 0.05)
+    # Every charge has a ρ, also where ε alone counts.
+    assert str(Charge.of({"epsilon": "0.5", "delta": "0", "rho": "0.1"})) == "ε = 0.5"
+
+
+def test_a_large_delta_is_allowed_by_name(play: Play) -> None:
+    purse, script = play((200, ACCOUNT, {}), (200, ACCOUNT, {}))
+    purse.grant("star", "ana", epsilon=1, composition_delta="0.001", allow_large_delta=True)
+    purse.promise_cap("star", 0)
+    grant, cap = (json.loads(one.content) for one in script.requests)
+    assert (grant["composition_delta"], grant["allow_large_delta"]) == ("0.001", True)
+    assert cap == {"composition_delta": "0"}
 
 
 def test_refusals_and_quotes_say_what_still_fits(play: Play) -> None:

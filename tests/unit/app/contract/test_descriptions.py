@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from accounting.account import Limit
 from accounting.privacy_loss import NANO
 from app.contract.descriptions import Registration, described, relation
+from app.contract.errors import field_errors
 from mechanisms.model.domains import (
     CategoricalAttribute,
     GraphDomain,
@@ -205,3 +206,16 @@ INVALID = {
 def test_what_means_nothing_is_refused(body: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         read(body)
+
+
+def test_one_bad_attribute_is_one_error() -> None:
+    """Danger: the list that lacks what was refused is too short, and was stated as well."""
+    body = table_of({**AGE, "bounds": [120, 0]})
+    with pytest.raises(ValidationError) as refused:
+        read(body)
+    (error,) = field_errors(refused.value.errors())
+    assert error.msg == "the lower bound is below the upper bound"
+    with pytest.raises(ValidationError) as refused:
+        read(table_of())
+    (error,) = field_errors(refused.value.errors())
+    assert error.type == "too_short"

@@ -60,6 +60,7 @@ CONTRACT = {
     "GET /ui/grants": "owner auditor",
     "GET /ui/grants/{dataset}": "owner auditor",
     "POST /ui/grants/{dataset}": "owner",
+    "POST /ui/grants/{dataset}/cap": "owner",
     "GET /ui/verification": "analyst owner auditor",
     "POST /ui/verification": "analyst owner auditor",
     "GET /ui/refusals": "auditor",

@@ -37,6 +37,9 @@ def test_gaussian_noise_is_topped_up_by_asking_for_what_is_missing(
     question.put("rho", "0.05")
     page = send(browser, question)
     assert "Ask, and spend ρ 0.05" in words(page.text)
+    assert "Your allowance takes it by ρ." in words(page.text)
+    closing = "It is the first Gaussian noise on this allowance"
+    assert closing in words(page.text)
     first = send(browser, forms(page.text)["POST /ui/ask"]).url.path.rpartition("/")[2]
     assert "rho=&#39;0.05&#39;" in page.text
     assert f"/ui/ask/again?query={first}" in browser.get(f"/ui/queries/{first}").text
@@ -44,6 +47,7 @@ def test_gaussian_noise_is_topped_up_by_asking_for_what_is_missing(
         assert what in browser.get("/ui/ask/again", query=first, rho=rho).text
     page = browser.get("/ui/ask/again", query=first, rho="0.2")
     assert "Ask, and spend ρ 0.15" in words(page.text)
+    assert closing not in words(page.text)
     second = send(browser, forms(page.text)["POST /ui/ask"]).url.path.rpartition("/")[2]
     stored = [people("ana", "GET", f"/v1/queries/{id}").json() for id in (first, second)]
     assert [one["charge"]["rho"] for one in stored] == ["0.05", "0.15"]

@@ -141,6 +141,9 @@ def test_after_gaussian_noise_no_page_promises_without_exception(
     assert "without exception" not in text
     for page in ("/ui/budgets", "/ui/queries", "/ui/ledger"):
         assert "None" not in browser.text(page)
+    charged = [row for row in csv.DictReader(browser.get("/ui/ledger.csv").text.splitlines())
+               if row["kind"] == "charge"]  # fmt: skip
+    assert [(row["epsilon"], row["rho"]) for row in charged] == [("", "0.1")]
 
 
 def test_an_exhausted_budget_says_what_happens_next(shop: Service, sign_in: SignIn) -> None:

@@ -308,6 +308,26 @@ class TestGrants:
         assert sign_in("olga").post("/ui/grants/web", **sent).status_code == status
         assert shop("olga", "GET", "/v1/datasets/web/budgets").json()["items"] == []
 
+    def test_the_cap_gets_a_delta_for_many_queries(self, shop: Service, sign_in: SignIn) -> None:
+        browser = sign_in("olga")
+        sent = {"composition_delta": "0.000001", "gaussian": "yes"}
+        assert "above 0.0001 is refused" in browser.text("/ui/grants/web")
+        page = words(browser.post("/ui/grants/web/cap", **sent).text)
+        assert "Charges now fit the cap of web by ε or by ρ." in page
+        cap = shop("olga", "GET", "/v1/datasets/web").json()["cap"]
+        assert (cap["composition_delta"], cap["gaussian"]) == ("0.000001", True)
+        described = browser.text("/ui/datasets/web")
+        assert f"or ρ {cap['rho']} (δ for many queries 0.000001) Gaussian" in described
+        for path, more in (("/cap", {}), ("", {"analyst": "ana", "epsilon": "1", "do": "grant"})):
+            large = {"composition_delta": "0.001", **more}
+            refused = browser.post(f"/ui/grants/web{path}", **large)
+            assert refused.status_code == 422
+            assert "0.0001 needs allow_large_delta" in refused.text
+            allowed = browser.post(f"/ui/grants/web{path}", **large, allow_large_delta="yes")
+            assert allowed.status_code == 200
+        page = words(browser.post("/ui/grants/web/cap", composition_delta="0").text)
+        assert "by ε alone" in page
+
     def test_never_below_what_is_spent(self, shop: Service, sign_in: SignIn) -> None:
         shop.grant("olga", "web", "ana", "1")
         query = {"kind": "statistic", "statistic": "edges"}

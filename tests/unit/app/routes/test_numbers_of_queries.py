@@ -78,7 +78,7 @@ ROWS = {
     "a tree of Gaussian counts": Row("table", TREE, {"rho": "0.0043905"}, None, (5, 42, 350)),
     "tables of 55 pairs": Row("replaced", PAIRS, {"epsilon": "1"}, (1, 3, 10), (5, 40, 338)),
     "Gaussian tables of 55 pairs": Row(
-        "replaced", PAIRS, {"rho": "0.00227273"}, None, (10, 81, 677)
+        "replaced", PAIRS, {"rho": "0.002272727272727"}, None, (10, 81, 677)
     ),
     "100 cells": Row("table", CELLS, {"epsilon": "0.1"}, (10, 30, 100), (4, 37, 308)),
     "100 Gaussian cells": Row("table", CELLS, {"rho": "0.0025"}, None, (9, 74, 615)),

@@ -310,7 +310,12 @@ def test_a_body_that_names_rho_is_charged_in_rho_alone(staff: Service) -> None:
     (stored,) = staff("ana", "GET", "/v1/queries").json()["items"]
     assert stored["charge"] == body["charge"]
     entry = staff("ana", "GET", "/v1/ledger").json()["items"][0]
-    assert (entry["epsilon"], entry["rho"]) == ("0", "0.05")
+    assert (entry["epsilon"], entry["rho"]) == (None, "0.05")
+    for by in ("day", "kind"):
+        (point,) = staff("ana", "GET", f"/v1/budgets/staff/history?by={by}").json()["items"]
+        assert point["charged"] == {"epsilon": None, "delta": "0", "rho": "0.05"}
+    opened = staff("olga", "GET", "/v1/ledger?kind=genesis").json()["items"]
+    assert {one["epsilon"] for one in opened} == {"10"}  # limits have a finite ε, and a δ_c
     assert staff("olga", "GET", "/v1/ledger/verification").json()["first_bad"] is None
 
 

@@ -110,7 +110,9 @@ def test_a_key_with_a_limit_acts_as_an_analyst_alone(two: Service) -> None:
 def test_a_restricted_key_revokes_itself_alone(two: Service) -> None:
     key_id = limited(two, "ana", "notebook", epsilon="1")
     other = limited(two, "ana", "other")
-    assert two("notebook", "DELETE", f"/v1/keys/{other}").status_code == 403
+    refused = two("notebook", "DELETE", f"/v1/keys/{other}")
+    assert refused.status_code == 403
+    assert refused.json()["detail"].startswith("This key has restrictions")
     assert two("notebook", "DELETE", f"/v1/keys/{key_id}").status_code == 204
     assert two("notebook", "GET", "/v1/me").status_code == 401
 
