@@ -163,17 +163,17 @@ def corrected(chances: Sequence[float]) -> list[float]:
 
 
 def run(result: Result, setting: Setting) -> None:
-    asked, coins = questions(), Random(setting.seed)
+    listed, coins = questions(), Random(setting.seed)
     with Session.opened() as session:
         for pair, (description, *contents) in PAIRS.items():
             for side, content in zip(SIDES, contents, strict=True):
                 name = f"{pair}-{side}"
                 session.describe({"name": name, **description}, AMPLE)
                 session.upload(name, content)
-        for one in asked:
+        for one in listed:
             observe(one, session, setting.size(SIDE * setting.more, 20), coins)
     table: list[list[Cell]] = []
-    for one, chance in zip(asked, corrected([one.chance() for one in asked]), strict=True):
+    for one, chance in zip(listed, corrected([one.chance() for one in listed]), strict=True):
         late = [one.late(side) for side in SIDES]
         table.append([one.name, one.deadline, len(one.seconds["x"]), chance, *late])
         result.measure(f"{one.name}: chance if alike", chance)

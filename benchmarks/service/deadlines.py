@@ -101,9 +101,9 @@ def run_deadlines(result: Result, setting: Setting) -> None:
             filled(session, setting)
         for dataset, queries in of.items():
             for name, query in queries.items():
-                asked = {"dataset": dataset, "epsilon": "1", "query": query}
-                seconds = usual.send("analyst", "POST", "/v1/quotes", json=asked)["seconds"]
-                work = median(answered(free, asked) for _ in range(setting.times(7)))
+                sent = {"dataset": dataset, "epsilon": "1", "query": query}
+                seconds = usual.send("analyst", "POST", "/v1/quotes", json=sent)["seconds"]
+                work = median(answered(free, sent) for _ in range(setting.times(7)))
                 rows.append([dataset, name, work, seconds, (seconds - 2 * TICK) / work])
                 result.measure(
                     f"{dataset}, {name}: (L − 2 ticks) / work", (seconds - 2 * TICK) / work, "×"
@@ -112,11 +112,11 @@ def run_deadlines(result: Result, setting: Setting) -> None:
     result.table("default options", columns, rows)
 
 
-def answered(session: Session, asked: dict[str, Any]) -> float:
+def answered(session: Session, sent: dict[str, Any]) -> float:
     """The seconds until the answer is here."""
     started = time.perf_counter()
     wait = {"Prefer": "wait=300"}
-    session.send("analyst", "POST", "/v1/queries", json=asked, headers=wait)
+    session.send("analyst", "POST", "/v1/queries", json=sent, headers=wait)
     return time.perf_counter() - started
 
 
@@ -159,7 +159,7 @@ def beside(result: Result, session: Session, setting: Setting) -> None:
     heavy = {**OF_GRAPHS["pareto"], "passes": 16}
 
     def seconds_of(query: dict[str, Any], count: int) -> float:
-        return median(_asked(session, "bob", query) for _ in range(count))
+        return median(_seconds(session, "bob", query) for _ in range(count))
 
     idle = seconds_of(light, 20), seconds_of(heavy, 3)
     asyncio.run(_flood(session, heavy, setting.size(HEAVY, 16)))
@@ -170,22 +170,22 @@ def beside(result: Result, session: Session, setting: Setting) -> None:
     result.table("Bob's queries, seconds", ["query", "idle", "beside"], rows)
 
 
-def _asked(session: Session, who: str, query: dict[str, Any]) -> float:
-    asked = {"dataset": "github", "epsilon": "0.1", "query": query}
+def _seconds(session: Session, who: str, query: dict[str, Any]) -> float:
+    sent = {"dataset": "github", "epsilon": "0.1", "query": query}
     started = time.perf_counter()
-    session.send(who, "POST", "/v1/queries", json=asked, headers={"Prefer": "wait=300"})
+    session.send(who, "POST", "/v1/queries", json=sent, headers={"Prefer": "wait=300"})
     return time.perf_counter() - started
 
 
 async def _flood(session: Session, query: dict[str, Any], count: int) -> None:
     """So many queries of the other analyst, which wait for slots when this returns."""
-    asked = {"dataset": "github", "epsilon": "0.1", "query": query}
+    sent = {"dataset": "github", "epsilon": "0.1", "query": query}
     headers = {
         "Authorization": f"Bearer {session.keys['analyst']}",
         "Prefer": "respond-async",
     }
     async with httpx.AsyncClient(base_url=session.service.url, timeout=120) as http:
-        calls = [http.post("/v1/queries", json=asked, headers=headers) for _ in range(count)]
+        calls = [http.post("/v1/queries", json=sent, headers=headers) for _ in range(count)]
         for reply in await asyncio.gather(*calls):
             if reply.status_code != 202:
                 raise AssertionError(reply.text)
