@@ -6,7 +6,7 @@ from benchmarks.bench import Bench
 
 #: The modules of benches, and of experiments, in the order in which they are listed.
 OWN = (
-    *("service.http", "service.one_clock", "service.black_boxes", "service.deadlines"),
+    *("service.http", "service.one_clock", "service.black_boxes"),
     "service.real_graphs",
     *("ledger.pairs", "ledger.exactness", "ledger.crashes", "ledger.large"),
     *(

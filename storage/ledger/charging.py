@@ -84,8 +84,8 @@ class _Charging(Linking):
 
     def add(self, cause: Cause) -> None:
         super().add(cause)
-        rank, frozen, limits, sums = self.balance
-        self.balance = AccountBalance(rank, frozen, limits, tuple(map(add, sums, cause.amounts)))
+        sums = tuple(map(add, self.balance.sums, cause.amounts))
+        self.balance = self.balance._replace(sums=sums)
 
 
 @dataclass
