@@ -6,7 +6,8 @@ from benchmarks.bench import Bench
 
 #: The modules of benches, and of experiments, in the order in which they are listed.
 OWN = (
-    *("service.http", "service.one_clock", "service.real_graphs"),
+    *("service.http", "service.one_clock", "service.black_boxes"),
+    "service.real_graphs",
     *("ledger.pairs", "ledger.pure_accounts", "ledger.exactness", "ledger.crashes", "ledger.large"),
     "ledger.pages",
     *(

@@ -1,7 +1,7 @@
 """The refusals of storage, as facts; ``app/contract/problems.py`` has the HTTP status of each.
 
-Texts state public facts only. The one exception is ``InvalidRecords``, whose errors only the owner
-of the dataset may see.
+Texts state public facts only. The exceptions are ``InvalidRecords`` and ``SourceFailed``, whose
+texts only the owner of the dataset may see.
 """
 
 from collections.abc import Sequence
@@ -133,7 +133,10 @@ class CommitUnknown(StorageError):
 
 
 class Busy(StorageError):
-    """All attempts at a transaction failed by a lock or a lost connection; none wrote anything."""
+    """The service cannot do this now, because of a lock, a lost connection or another version.
+
+    Nothing was written.
+    """
 
     retry_after = 1
 

@@ -46,10 +46,10 @@ class Session:
             raise RuntimeError(f"{method} {path}: {reply.status_code} {reply.text}")
         return reply.json() if reply.content else None
 
-    def describe(self, body: dict[str, Any]) -> None:
-        """Register a dataset by its public description, which the analyst may query at will."""
-        self.send("owner", "POST", "/v1/datasets", json=body | {"cap": AMPLE})
-        self.send("owner", "PUT", f"/v1/datasets/{body['name']}/budgets/analyst", json=AMPLE)
+    def describe(self, body: dict[str, Any], cap: dict[str, str] = AMPLE) -> None:
+        """Register a dataset by its public description, with all of its cap for the analyst."""
+        self.send("owner", "POST", "/v1/datasets", json=body | {"cap": cap})
+        self.send("owner", "PUT", f"/v1/datasets/{body['name']}/budgets/analyst", json=cap)
 
     def upload(self, name: str, content: bytes, headers: dict[str, str] = CSV) -> float:
         """Send records; the seconds until they are ready to be queried."""

@@ -33,6 +33,14 @@ def dominance_work(points: int, coordinates: int) -> int:
     return points * points * coordinates if coordinates > 2 else 0
 
 
+def reads_of_blocks(points: int, coordinates: int) -> int:
+    """How many positions and words of bitmaps one count reads, of points of m ≥ 3 coordinates.
+
+    For each point and coordinate these are one stride and one bitmap.
+    """
+    return points * coordinates * (min(points, _STRIDE) + points // 64 + 1)
+
+
 def dominators(values: Integers, executor: Executor) -> Places:
     """For each point the number of others that are strictly larger in all coordinates, int32 (n,).
 

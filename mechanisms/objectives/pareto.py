@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, Self
 
-from mechanisms.kernels.dominance import LARGEST_WORK, dominance_work
+from mechanisms.kernels.dominance import LARGEST_WORK, dominance_work, reads_of_blocks
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -136,9 +136,10 @@ class Pareto:
         return work("pareto again", count * horizon)
 
     def _passes(self, count: int, passes: int, sensitivity: Sensitivity) -> Work:
-        several = dominance_work(count, len(self._members))
-        if several:
-            return work("pareto blocks", passes * (several // 64 + 1), passes)
+        if len(self._members) > 2:
+            return work(
+                "pareto blocks", passes * reads_of_blocks(count, len(self._members)), passes
+            )
         # With two utilities, one sweep over sorted candidates counts all that dominate another. It
         # takes a logarithmic number of steps per candidate.
         units = passes * count * len(self._members) * count.bit_length()

@@ -7,13 +7,13 @@ their own facts; here is the rest of what facts state about queries.
 """
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from accounting.account import AccountRank
 from storage.assurance.verify_chains import Bad
@@ -51,6 +51,12 @@ _DATASETS = (int(FactKind.DATASET), int(FactKind.UNTOLD_DATASET))
 _VERSION = int(FactKind.UNTOLD_VERSION)
 _LIMIT = int(FactKind.LIMIT)
 _REQUEST = int(FactKind.REQUEST)
+_FREEZE = int(FactKind.FREEZE)
+#: The kind of entry that each action of a fact of a freeze states.
+_FREEZES = {
+    "ledger.freeze": int(EntryKind.FREEZE),
+    "ledger.accept_rollback": int(EntryKind.UNFREEZE),
+}
 #: The tables whose rows from before the journal can no longer change, so one digest covers all of
 #: them. Of queries it covers those that had ended.
 _READ_ONLY = ("settlement", "audit", "query")
@@ -74,6 +80,8 @@ class Facts:
     limits: dict[bytes, set[int]] = field(default_factory=lambda: defaultdict(set))
     #: For each account, the last entry that a fact names, and when the account ends by that fact.
     ends: dict[bytes, tuple[int, Any]] = field(default_factory=dict)
+    #: How many facts state each kind of entry of a freeze, by the id of the account.
+    freezes: Counter[tuple[int, int]] = field(default_factory=Counter)
     #: For each query, the attempt and the moment in microseconds of each takeover.
     takeovers: dict[bytes, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
 
@@ -95,6 +103,9 @@ class Facts:
                 self.limits[subject].add(seq)
                 if seq >= self.ends.get(subject, (0, None))[0]:
                     self.ends[subject] = seq, values["state"].get("until_us")
+            elif kind == _FREEZE:
+                entry_kind = _FREEZES[values["action"]]
+                self.freezes.update((_whole(id), entry_kind) for id in values["state"]["accounts"])
             elif kind in _USERS:
                 self._change("users", subject, subject, values)
             elif kind in _USER_KEYS:
@@ -148,6 +159,7 @@ def check_facts(connection: Connection, facts: Facts) -> Bad | None:
         or _check_adopted(connection, facts)
         or _check_takeovers(connection, facts)
         or _check_limits(connection, facts)
+        or _check_freezes(connection, facts)
         or _check_orphans(connection)
     )
 
@@ -266,6 +278,27 @@ def _check_limits(connection: Connection, facts: Facts) -> Bad | None:
         is_before = is_older and seq < min(stated, default=seq + 1)
         if seq not in stated and not is_before:
             return bad(id, "entry", f"account {id}, entry {seq}", "sets a limit without a fact")
+    return None
+
+
+def _check_freezes(connection: Connection, facts: Facts) -> Bad | None:
+    """A freeze or its end without its fact, or a fact without its entry, or None.
+
+    In a ledger from before the journal, earlier freezes have no facts.
+    """
+    kinds = tuple(_FREEZES.values())
+    entries = (
+        select(_e.account_id, _e.kind, func.count())
+        .where(_e.kind.in_(kinds))
+        .group_by(_e.account_id, _e.kind)
+    )
+    stored = {(id, kind): count for id, kind, count in connection.execute(entries)}
+    for id, kind in sorted(stored.keys() | facts.freezes.keys()):
+        count, stated = stored.get((id, kind), 0), facts.freezes[id, kind]
+        if count < stated or (count > stated and not facts.adopted):
+            name = EntryKind(kind).name.lower()
+            reason = f"facts state {stated} of them, entries {count}"
+            return Bad("entry", f"account {id}, {name}", reason)
     return None
 
 

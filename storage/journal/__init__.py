@@ -1,1 +1,1 @@
-"""The writer of the ledger, and the layouts of what its hash chains bind."""
+"""The journal: chained facts of what gives a charge its meaning, and how they are committed."""

@@ -6,11 +6,13 @@ head follows. The head is computed while the row's lock or SQLite's write lock i
 names the epoch of the schema, so a process that a later version has replaced changes no account.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from operator import add
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, column, select, update
@@ -92,11 +94,14 @@ class Cause:
     subject: bytes | None = None
     in_rho: bool = True
 
-    def counted(self, in_rho: bool) -> Self:
+    def counted(self, in_rho: bool) -> Cause:
         """The cause of an entry on an account that counts in ρ, or on one that does not."""
         if in_rho or not self.in_rho:
             return self
-        return replace(self, amounts=(*self.amounts[:2], 0, 0), in_rho=False)
+        amounts = (*self.amounts[:2], 0, 0)
+        return Cause(
+            self.kind, self.actor, self.at_us, amounts, self.query_id, self.subject, in_rho=False
+        )
 
     @property
     def listed(self) -> tuple[int, ...]:

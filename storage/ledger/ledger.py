@@ -118,8 +118,9 @@ class Ledger:
     ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
             before(connection)
-            account = set_limit(connection, key, limit, actor_id, if_match, end)
-            _record_limit(connection, action, account, actor_id)
+            account, is_changed = set_limit(connection, key, limit, actor_id, if_match, end)
+            if is_changed:
+                _record_limit(connection, action, account, actor_id)
             return account
 
         return self._write(work, _of_pair(key.dataset_id, key.analyst_id))
@@ -338,8 +339,9 @@ class Ledger:
 def change_cap(connection: Connection, dataset_id: int, limit: Limit, actor_id: int) -> AccountRow:
     """Sets the limit of all analysts together on the dataset, with its fact. Raises: BelowSpent."""
     key = AccountKey(int(AccountRank.DATASET), dataset_id, 0)
-    account = set_limit(connection, key, limit, actor_id)
-    _record_limit(connection, "budget.cap", account, actor_id)
+    account, is_changed = set_limit(connection, key, limit, actor_id)
+    if is_changed:
+        _record_limit(connection, "budget.cap", account, actor_id)
     return account
 
 

@@ -75,8 +75,10 @@ def set_limit(
     actor_id: int,
     if_match: str | None = None,
     end: End | None = None,
-) -> AccountRow:
+) -> tuple[AccountRow, bool]:
     """Opens the account with ``limit``, or changes the limit of an existing account to it.
+
+    Returns the account, and whether anything has changed.
 
     ``end`` replaces the end of the account; without it, the account keeps the end that it has.
 
@@ -96,9 +98,9 @@ def set_limit(
         opened = open_account(connection, key, limit, actor_id)
         if opened is not None:
             opened = _with_end(connection, opened, end)
-            if not ranges_over_all:
-                return opened
-            return _charged(connection, opened, key.analyst_id, actor_id)
+            if ranges_over_all:
+                opened = _charged(connection, opened, key.analyst_id, actor_id)
+            return opened, True
     # Locked until the change is written, or concurrent changes would make each other start again.
     before = find_account(connection, key, hold=True)
     if before is None:
@@ -107,7 +109,7 @@ def set_limit(
         raise PreconditionFailed("the account has changed")
     old = before.account.limit
     if limit == old and (end is None or end.until_us == before.until_us):
-        return before
+        return before, False
     charged, at_us = before.account.charged, read_now(connection)
     causes = []
     if limit.rho_femto and not old.rho_femto:
@@ -125,7 +127,7 @@ def set_limit(
             raise Again  # the account has changed meanwhile: start again
     account = Account(limit, charged)
     changed = replace(before, account=account, seq=before.seq + len(causes))
-    return _with_end(connection, changed, end)
+    return _with_end(connection, changed, end), True
 
 
 def _with_end(connection: Connection, account: AccountRow, end: End | None) -> AccountRow:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 
 from storage.assurance.heads import HeadsLog
 from storage.assurance.publishing import Publisher
@@ -24,6 +24,7 @@ from storage.journal.layouts import EntryKind
 from storage.journal.streams import record
 from storage.ledger.accounts import AccountKey
 from storage.ledger.entries import Cause, change_account
+from storage.ledger.freezing import freeze, record_freeze
 from storage.ledger.ledger import Reservation
 from storage.ledger.limits import open_account
 from tests.support.tampering import rows_of, tampering
@@ -245,6 +246,30 @@ def test_a_limit_raised_without_its_fact_is_found(world: World, whose: str) -> N
         f"account {id}, entry {entry['seq']}",
         "sets a limit without a fact",
     )
+
+
+@pytest.mark.parametrize("missing", ["fact", "entry"])
+def test_a_freeze_without_its_fact_or_its_entry_is_found(world: World, missing: str) -> None:
+    dataset, _ = world.ready()
+    id = world.ledger.cap(dataset.id).id
+    world.database.write(lambda connection: freeze(connection, [id], world.now()))
+    assert verify(world.database).valid
+
+    def work(connection: Connection) -> None:
+        if missing == "entry":
+            record_freeze(connection, "ledger.freeze", [id], {})
+            return
+        cause = Cause(EntryKind.UNFREEZE, 0, world.now())
+        assert change_account(connection, id, cause.counted(False)) is not None
+
+    world.database.write(work)
+    bad = verify(world.database).first_bad
+    assert bad is not None
+    reason = {
+        "entry": "facts state 2 of them, entries 1",
+        "fact": "facts state 0 of them, entries 1",
+    }
+    assert (bad.table, bad.reason) == ("entry", reason[missing])
 
 
 def test_an_account_opened_without_its_fact_is_found(world: World) -> None:

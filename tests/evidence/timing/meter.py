@@ -21,12 +21,23 @@ import mechanisms
 from mechanisms.model.executor import Executor
 from mechanisms.model.following import FOLLOWING, Following
 from mechanisms.model.randomness import Words
+from mechanisms.model.work import Work
 
 MECHANISMS = str(Path(mechanisms.__file__).parent)
 #: Files that read released numbers alone, so their work may depend on them.
 AFTERWARDS = ("/model/number.py", "/statistics/mean_interval.py")
 AFTER = Following("it reads released numbers alone", lambda: sys.maxsize, None)
 Place = tuple[str, str, int]
+
+
+#: The most runs of any one line per call of a kind of work, and per unit. A call may sort by all
+#: values of each byte of three columns; a unit may be worked on bit by bit.
+RUNS_OF_CALL, RUNS_OF_UNIT = 800, 64
+
+
+def most_runs(work: Work) -> int:
+    """The most runs of one line that the cost of a query with this work counts."""
+    return sum(RUNS_OF_CALL * one.calls + RUNS_OF_UNIT * one.units for one in work.values())
 
 
 class CountedWords:
@@ -78,6 +89,8 @@ class Meter:
     lines: Counter[Place] = field(default_factory=Counter)
     elements: Counter[Place] = field(default_factory=Counter)
     drawn: Counter[str] = field(default_factory=Counter)
+    #: The same of declared functions, which may differ.
+    followed: Counter[Place] = field(default_factory=Counter)
     #: Declared functions that ran, and those that ran more than their bound.
     declared: set[str] = field(default_factory=set)
     beyond: list[str] = field(default_factory=list)
@@ -103,6 +116,12 @@ class Meter:
                 if mine[place] != theirs[place]
             ]
         return sorted(places)
+
+    def uncounted(self, work: Work) -> str | None:
+        """The line that ran most often, if it ran more often than the cost of the query counts."""
+        lines = self.lines + self.followed
+        most = max(lines, key=lines.__getitem__, default=None)
+        return f"{most} ran {lines[most]}" if most and lines[most] > most_runs(work) else None
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
@@ -131,6 +150,7 @@ class Meter:
         self, name: str, lines: Counter[Place], bound: int, drawn: int, words: int | None
     ) -> None:
         self.declared.add(name)
+        self.followed.update(lines)
         if lines and max(lines.values()) > bound:
             worst = max(lines, key=lines.__getitem__)
             self.beyond.append(f"{name}: {worst} ran {lines[worst]}, not {bound}")

@@ -1,6 +1,6 @@
 """Meters queries on datasets of one description and prints what differs, as JSON.
 
-Run by ``test_meter`` in a process of its own: ``python -m tests.evidence.timing.metered [--all]``.
+Run by ``test_meter`` in a process of its own, whose arguments ``--all`` and ``--growth`` it knows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.queries.parts.candidates import utilities_of
 from app.queries.parts.dataset_examples import candidates_of
+from app.queries.parts.query import Query
 from mechanisms.kernels.graph import compressed_rows
 from mechanisms.kernels.level_counts import all_level_tables
 from mechanisms.kernels.preparation import prepare_graph, prepare_totals
@@ -37,8 +38,9 @@ from mechanisms.model.level_tables import split
 from mechanisms.model.open_domain import OpenAttribute, OpenValues
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.model.work import Work
 from tests.evidence.certification.graphs import all_graphs, dataset_of, edges_of
-from tests.evidence.timing.meter import Meter
+from tests.evidence.timing.meter import Meter, most_runs
 from tests.evidence.timing.transcript import fixed
 
 #: Kinds whose work follows their own releases, which ``transcript`` fixes. At the small loss noise
@@ -84,21 +86,11 @@ def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]
         yield "every graph of four nodes", dataset_of(4, 3), listed
     names = TABLES if every else ("pure", "one off", "balanced")
     tables = {name: table_of(TABLES[name]) for name in names}
-    for relation, bounds in (
-        (NeighbouringRelation.REPLACE, {"rows": 8}),
-        (NeighbouringRelation.ADD_REMOVE, {"max_rows": 9}),
-    ):
-        domain = TableDomain(
-            (
-                CategoricalAttribute("A", ("0", "1", "2")),
-                CategoricalAttribute("C", ("0", "1")),
-                NumericAttribute("number", 0.0, 4.0, (0.0, 2.0, 4.0)),
-            ),
-            class_attribute="C",
-            person="id" if relation is NeighbouringRelation.ADD_REMOVE else None,
-            **bounds,
-        )
-        yield f"table, {relation}", Dataset("table", relation, domain), tables
+    for relation, bounds in bounds_of(8):
+        described = table_dataset(relation, bounds)
+        yield f"table, {relation}", described, tables
+    domain = described.domain
+    assert isinstance(domain, TableDomain)
     counted = {name: with_tables(table, domain) for name, table in tables.items()}
     yield STORED, Dataset(STORED, NeighbouringRelation.ADD_REMOVE, domain), counted
     number = NumericAttribute("number", 0.0, 4.0, (0.0, 4.0))
@@ -109,6 +101,29 @@ def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]
     values = PrefixDomain((1.0, 1.0, 2.0, 3.0, 5.0, 8.0))
     cutoffs: dict[str, Records] = {str(k): PrefixRecords(k) for k in CUTOFFS}
     yield "prefix", Dataset("prefix", NeighbouringRelation.PREFIX, values), cutoffs
+
+
+def bounds_of(rows: int) -> list[tuple[NeighbouringRelation, dict[str, int]]]:
+    """Each relation of tables with its bound on so many rows."""
+    added = {"max_rows": rows + 1}
+    return [
+        (NeighbouringRelation.REPLACE, {"rows": rows}),
+        (NeighbouringRelation.ADD_REMOVE, added),
+    ]
+
+
+def table_dataset(relation: NeighbouringRelation, bounds: dict[str, int]) -> Dataset:
+    domain = TableDomain(
+        (
+            CategoricalAttribute("A", ("0", "1", "2")),
+            CategoricalAttribute("C", ("0", "1")),
+            NumericAttribute("number", 0.0, 4.0, (0.0, 2.0, 4.0)),
+        ),
+        class_attribute="C",
+        person="id" if relation is NeighbouringRelation.ADD_REMOVE else None,
+        **bounds,
+    )
+    return Dataset("table", relation, domain)
 
 
 def prepared(nodes: int, edges: list[tuple[int, int]]) -> GraphRecords:
@@ -235,7 +250,7 @@ def metered(
     body: Mapping[str, Any], dataset: Dataset, records: Records, amount: PrivacyLoss
 ) -> Meter:
     query, meter = QUERY.validate_json(json.dumps(body)), Meter()
-    loss = amount if amount.unpriced else replace(amount, delta_atto=query.delta_atto())
+    loss = loss_of(query, amount)
     with fixed():
         meter.run(
             lambda words, parts: query.compute(QueryContext(records, dataset, loss, words, parts)),
@@ -249,6 +264,7 @@ def findings(every: bool) -> dict[str, Any]:
     differ: dict[str, list[str]] = {}
     beyond: set[str] = set()
     declared: set[str] = set()
+    uncounted: dict[str, str] = {}
     queries = 0
     for family, dataset, records in families(every):
         pure = [PrivacyLoss(nano) for nano in (LARGE, SMALL)]
@@ -259,6 +275,7 @@ def findings(every: bool) -> dict[str, Any]:
         for body, losses in chosen:
             for loss in losses:
                 first: Meter | None = None
+                work = work_of(body, dataset, loss)
                 # Tables of public facts are built before, not by the query that needs them first.
                 metered(body, dataset, next(iter(records.values())), loss)
                 for one in records.values():
@@ -266,6 +283,8 @@ def findings(every: bool) -> dict[str, Any]:
                     first, queries = first or meter, queries + 1
                     beyond |= set(meter.beyond)
                     declared |= meter.declared
+                    if most := meter.uncounted(work):
+                        uncounted[f"{family}: {json.dumps(body)}"] = most
                     if places := first.differs(meter):
                         differ.setdefault(f"{family}: {json.dumps(body)}", places[:4])
     return {
@@ -273,9 +292,60 @@ def findings(every: bool) -> dict[str, Any]:
         "differ": differ,
         "beyond": sorted(beyond),
         "declared": sorted(declared),
+        "uncounted": uncounted,
     }
+
+
+def work_of(body: Mapping[str, Any], dataset: Dataset, amount: PrivacyLoss) -> Work:
+    query = QUERY.validate_json(json.dumps(body))
+    return query.work(dataset, loss_of(query, amount))
+
+
+def loss_of(query: Query, amount: PrivacyLoss) -> PrivacyLoss:
+    return amount if amount.unpriced else replace(amount, delta_atto=query.delta_atto())
+
+
+def larger(times: int) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]]:
+    """Descriptions with so many times as many nodes or rows, and records of each."""
+    nodes = NODES * times
+    matching = [(v, v + 1) for v in range(0, nodes, 2)]
+    star = [(0, v) for v in range(1, nodes)]
+    graphs = {name: prepared(nodes, edges) for name, edges in (("m", matching), ("s", star))}
+    yield "graph", dataset_of(nodes, nodes - 1), graphs
+    for relation, bounds in bounds_of(8 * times):
+        tables = {name: table_of(TABLES[name] * times) for name in ("balanced", "one off")}
+        yield f"table, {relation}", table_dataset(relation, bounds), tables
+
+
+def most_by_query(times: int) -> dict[str, tuple[int, Work]]:
+    """By query: how often the line ran that ran most often, and the work that its cost counts."""
+    most = {}
+    for family, dataset, records in larger(times):
+        chosen = [(body, PrivacyLoss(LARGE)) for body in bodies(dataset, every=False)]
+        chosen += [(body, PrivacyLoss(SMALL)) for body in adaptive_bodies(dataset)]
+        for body, loss in chosen:
+            metered(body, dataset, next(iter(records.values())), loss)
+            meters = [metered(body, dataset, one, loss) for one in records.values()]
+            runs = max(max((one.lines + one.followed).values(), default=0) for one in meters)
+            most[f"{family}: {json.dumps(body)}"] = runs, work_of(body, dataset, loss)
+    return most
+
+
+def growth() -> dict[str, Any]:
+    """By query, runs of lines that grow by more than the cost does, from few records to many."""
+    few, many = most_by_query(2), most_by_query(6)
+    faster = {}
+    for body in few.keys() & many.keys():
+        (runs, work), (fewer_runs, less_work) = many[body], few[body]
+        grown, counted = runs - fewer_runs, most_runs(work) - most_runs(less_work)
+        # Work that follows records up to a bound grows with them, and the cost counts the bound.
+        is_bounded = runs <= sum(one.units for one in work.values())
+        if grown > counted and not is_bounded:
+            faster[body] = [grown, counted]
+    return {"queries": len(few), "faster": faster}
 
 
 if __name__ == "__main__":
     np.seterr(all="ignore")
-    print(json.dumps(findings("--all" in sys.argv[1:])))
+    arguments = sys.argv[1:]
+    print(json.dumps(growth() if "--growth" in arguments else findings("--all" in arguments)))

@@ -18,22 +18,23 @@ import numpy as np
 import pytest
 
 from app.queries import QUERY_KINDS
+from mechanisms.model.work import work
 from tests.architecture.imports import ROOT
 from tests.evidence.timing import planted
-from tests.evidence.timing.meter import Meter
+from tests.evidence.timing.meter import RUNS_OF_UNIT, Meter
 
 SMALL, LARGE = np.array([1, 2, 3, 3]), np.array([1, 2, 3, 9])
 
 
-def meter(every: bool) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.evidence.timing.metered", *(["--all"] if every else [])]
+def meter(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.evidence.timing.metered", *arguments]
     done = subprocess.run(
         command,
         cwd=ROOT,
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
-        timeout=3600 if every else 400,
+        timeout=3600 if arguments else 400,
     )
     assert done.returncode == 0, done.stderr
     findings: dict[str, Any] = json.loads(done.stdout)
@@ -43,12 +44,28 @@ def meter(every: bool) -> dict[str, Any]:
 @pytest.mark.long
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_work_is_equal_or_declared_and_within_its_bound(every: bool) -> None:
-    findings = meter(every)
+    findings = meter(*(["--all"] if every else []))
     assert findings["differ"] == {}
     assert findings["beyond"] == []
     assert findings["queries"] > 400
     # Declarations that nothing reaches would hide work unseen.
     assert len(findings["declared"]) >= 12
+    # No line runs more often than the cost of its query counts.
+    assert findings["uncounted"] == {}
+
+
+@pytest.mark.slow
+def test_runs_of_lines_grow_no_faster_than_the_cost() -> None:
+    """From few records to many, where what a call takes on its own no longer hides the growth."""
+    findings = meter("--growth")
+    assert findings["queries"] > 200
+    assert findings["faster"] == {}
+
+
+def test_a_line_that_runs_more_often_than_the_cost_counts_is_found() -> None:
+    counts = run(planted.equal, np.arange(2 * RUNS_OF_UNIT))
+    assert counts.uncounted(work("a unit per value", 2 * RUNS_OF_UNIT, calls=0)) is None
+    assert counts.uncounted(work("one unit", 1, calls=0)) is not None
 
 
 def test_every_kind_is_metered_or_named() -> None:

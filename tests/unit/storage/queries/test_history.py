@@ -6,16 +6,22 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import func, select, update
 
 from accounting.account import AccountRank
 from accounting.errors import BelowSpent
 from storage.database import tables
+from storage.database.tables import journal
 from storage.errors import InvalidCursor, PreconditionFailed
 from storage.journal.audit import page_of_lines
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
 from tests.support.world import World, allowance, check_invariants, contents, loss, request
+
+
+def journal_facts(world: World) -> int:
+    with world.database.read() as connection:
+        return connection.execute(select(func.count()).select_from(journal)).scalar_one()
 
 
 class TestLimits:
@@ -37,7 +43,9 @@ class TestLimits:
         dataset, analyst = world.ready(loss(1))
         world.grant(dataset, analyst, loss(3, "0.5"))
         world.grant(dataset, analyst, loss(2, "0.5"))
-        world.grant(dataset, analyst, loss(2, "0.5"))  # no change, no entry
+        facts = journal_facts(world)
+        world.grant(dataset, analyst, loss(2, "0.5"))  # no change, no entry and no fact
+        assert journal_facts(world) == facts
         entries = page_of_entries(world.database, analyst_id=analyst.id).items
         assert [(e.kind, *e.amounts[:2]) for e in entries] == [
             ("limit_change", -(10**9), 0),
