@@ -143,6 +143,8 @@ class Plan:
     def _context_steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         options = self.options
         if options.context is Context.MEAN_SU:
+            # Raises before the charge where the loss is too small for exact noise.
+            self.entropy_rate(self.context_loss(loss))
             bound = self._context_bound(self.context_loss(loss))
             return (Step(f"{self.entropies} noisy entropies, for the context", loss, bound=bound),)
         for share in set(loss.shares(len(self.targets))):

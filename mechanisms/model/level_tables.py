@@ -45,12 +45,7 @@ def stored_table(dataset: Dataset, names: Collection[str]) -> Names | None:
     """The smallest stored table that has all these attributes; None if there is none."""
     if not isinstance(dataset.domain, TableDomain) or len(names) > 2:
         return None
-    fitting = {
-        table: prod(shape)
-        for table, shape in stored_tables(dataset.domain).items()
-        if set(names) <= set(table)
-    }
-    return min(fitting, key=lambda table: fitting[table], default=None)
+    return _smallest(dataset.domain).get(frozenset(names))
 
 
 def rows_read(dataset: Dataset, names: Collection[str], rows: int) -> int:
@@ -85,6 +80,18 @@ def cells_as_rows(shape: tuple[int, ...], names: Names) -> TableRecords:
         places = np.arange(size).reshape([-1 if i == axis else 1 for i in range(len(shape))])
         codes[name] = np.broadcast_to(places, shape).astype(small).ravel()
     return TableRecords(codes, {})
+
+
+@lru_cache(maxsize=256)
+def _smallest(domain: TableDomain) -> Mapping[frozenset[str], Names]:
+    """The smallest stored table for each set of attributes that some stored table has."""
+    tables = stored_tables(domain)
+    smallest: dict[frozenset[str], Names] = {}
+    for names in sorted(tables, key=lambda one: prod(tables[one])):
+        for size in range(len(names) + 1):
+            for part in combinations(names, size):
+                smallest.setdefault(frozenset(part), names)
+    return smallest
 
 
 def _candidates(domain: TableDomain) -> Iterator[tuple[Names, tuple[int, ...]]]:

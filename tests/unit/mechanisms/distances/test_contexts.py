@@ -20,6 +20,12 @@ from mechanisms.distances.plan import plan
 from mechanisms.distances.rules import read_contexts
 from mechanisms.distances.tables import count_pairs, release_pairs
 from mechanisms.distances.uncertainty import table_uncertainty
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.model.sensitivity import Sensitivity
@@ -139,6 +145,17 @@ def test_mean_su_finds_the_truth_with_much_loss() -> None:
         true = tuple(x for x in su if su[x] >= sum(su.values()) / 4)
         loss = PrivacyLoss.parse("1000000")
         assert draw_contexts(context(records, public.dataset, loss), public) == {4: true}
+
+
+def test_entropies_without_exact_noise_are_refused_before_the_charge() -> None:
+    labels = tuple(map(str, range(40)))
+    attributes = tuple(CategoricalAttribute(f"a{i}", labels) for i in range(100))
+    domain = TableDomain(attributes, rows=10**6)
+    dataset = Dataset("wide", NeighbouringRelation.REPLACE, domain)
+    public = planned(dataset, "a0", context="mean_su", context_share=Fraction(1, 1000))
+    assert total(public.steps(PrivacyLoss(10**9))) == PrivacyLoss(10**9)
+    with pytest.raises(UnsupportedQuery):
+        public.steps(PrivacyLoss(1000))
 
 
 def test_contexts_by_noisy_entropies_read_projected_ones() -> None:
