@@ -46,7 +46,8 @@ class BudgetRequestIn(Body):
 class DecisionIn(Body):
     """The decision of an owner, with a reason of the same form as a purpose.
 
-    An amount that is left out is as requested; ``"until": null`` grants without an end.
+    An amount that is left out is as requested. ``"until": null`` grants without an end; without
+    ``until`` it is the requested end, or else the one that the allowance has.
     """
 
     decision: Literal["grant", "refuse"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from decimal import Decimal, InvalidOperation
+from dataclasses import astuple, dataclass, field, fields
+from decimal import Decimal
 from typing import Any
 
 from app.contract.descriptions import MAX_ATTRIBUTES
@@ -99,7 +99,7 @@ class Draft:
         names = (*COMMON, *MEMBERS[kind], "public_values", *(f"cap.{name}" for name in CAP))
         texts = {name: form.get(name) for name in (*names, "cap.gaussian")}
         count = form.get("attributes") or "0"
-        if not count.isascii() or not count.isdigit() or int(count[:6]) > MAX_ATTRIBUTES:
+        if not re.fullmatch(r"[0-9]{1,4}", count) or int(count) > MAX_ATTRIBUTES:
             raise InvalidRequest.at(
                 "attributes", type="too_long", msg=f"there are at most {MAX_ATTRIBUTES} attributes"
             )
@@ -124,9 +124,7 @@ class Draft:
             draft = cls._of(described)
         except (AttributeError, TypeError):
             draft = None
-        if draft is None or _canonical(draft.description()) != _canonical(
-            _fixed(draft.kind) | described
-        ):
+        if draft is None or not draft._shows(described):
             raise InvalidRequest.at(
                 "description",
                 type="not_shown",
@@ -146,6 +144,15 @@ class Draft:
         texts["cap.gaussian"] = "yes" if cap.get("gaussian") else ""
         attributes = map(AttributeDraft.of, described.get("attributes") or ())
         return cls(kind, texts, tuple(attributes))
+
+    def _shows(self, described: Mapping[str, Any]) -> bool:
+        """True if the form holds all of a description, and sends it back unchanged."""
+        texts = [*self.texts.values(), *(text for one in self.attributes for text in astuple(one))]
+        if any(text != text.strip() for text in texts):
+            return False  # Forms are read without surrounding blanks.
+        return bool(
+            _canonical(self.description()) == _canonical(_fixed(self.kind) | dict(described))
+        )
 
     def text(self, name: str) -> str:
         return self.texts.get(name, "")
@@ -212,7 +219,7 @@ def number(text: str) -> int | float | str:
     """The number in a text; another text stays what it is, for the model to refuse."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return value if is_number else text
@@ -257,5 +264,5 @@ def _canonical(value: Any) -> Any:
         return value
     try:
         return str(Decimal(str(value)).normalize())
-    except InvalidOperation:
+    except ArithmeticError:
         return value

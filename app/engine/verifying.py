@@ -47,6 +47,8 @@ class Verifier:
         #: The durations in seconds of the last complete run and of the last run on request.
         self._took, self._on_request = 0.0, 0.0
         self._latest: Verification | None = None
+        #: True from a run that broke off on what is stored until the next one with an outcome.
+        self.broke_off = False
         #: The time at which the last complete run without a bad row began, in microseconds since
         #: 1970; None if there was none.
         self.whole_us: int | None = None
@@ -106,7 +108,7 @@ class Verifier:
         if not isinstance(error, StorageError | OSError):
             # The error may come from a row that somebody has manipulated. The earlier outcome is
             # dropped, so that the ledger is not shown as valid.
-            self._latest = None
+            self._latest, self.broke_off = None, True
 
     def _verify(self, requested: bool) -> None:
         """Verify once. Only what nobody requested is written to the files of heads."""
@@ -133,4 +135,4 @@ class Verifier:
             heads.verify(outcome.verified, outcome.at_us, outcome.whole, outcome.streams)
         if not (outcome.valid or is_bad):
             log.critical("the ledger is not valid: run verify")
-        self._latest = outcome
+        self._latest, self.broke_off = outcome, False

@@ -35,7 +35,10 @@ counts_itself = DependsMarker(CountsItself())
 
 @dataclass(frozen=True)
 class TakesRecords(Declaration):
-    """Declares that a route reads records, so its durations depend on them and stay unpublished."""
+    """Declares that a route reads or removes records, on which its durations depend.
+
+    No metric holds them.
+    """
 
 
 takes_records = DependsMarker(TakesRecords())

@@ -92,7 +92,7 @@ async def upload_records(
 @api.delete(
     "/datasets/{name}/records",
     status_code=204,
-    dependencies=[allow("owner")],
+    dependencies=[allow("owner"), takes_records],
     responses=problems(storage.NotFound, storage.NoRecords),
 )
 def withdraw_records(name: str, caller: CurrentCaller, services: ServicesDep) -> Response:

@@ -29,6 +29,8 @@ def watch(
         return None if latest is None else max(0.0, time.time() - latest.at_us / 1e6)
 
     def is_valid() -> float | None:
+        if verifier.broke_off:
+            return 0.0
         latest = verifier.latest
         return None if latest is None else float(latest.valid)
 

@@ -5,6 +5,7 @@ counts at its public deadline. Memory, processor time and run times of kernels d
 records. So there are no durations of uploads, and none of the usual process metrics.
 """
 
+import time
 from collections.abc import Callable
 from functools import cache
 
@@ -27,13 +28,15 @@ GAUGES = {
     "heads_age_seconds": "Seconds since the accounts were last compared with published heads.",
     "verification_age_seconds": "Seconds since the last verification of the ledger began.",
     "ledger_valid": "1 if the last verification found no fault, else 0.",
-    "sources_failing": "Sources of records whose last read failed.",
+    "sources_failing": "Sources of records whose last read here failed, in the last hour.",
 }
 #: They have no value before their first measurement, and 0 would look like one.
 UNKNOWN_AT_START = frozenset(
     {"accounts_frozen", "heads_age_seconds", "verification_age_seconds", "ledger_valid"}
 )
 NAN = float("nan")
+#: For so many seconds a failed read of a source counts.
+REMEMBERED = 3600.0
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -66,8 +69,8 @@ class Metrics:
         }
         for name in UNKNOWN_AT_START:
             self._gauges[name].set(NAN)
-        self._failing: set[str] = set()
-        self.watch("sources_failing", lambda: len(self._failing))
+        self._failures: dict[str, float] = {}
+        self.watch("sources_failing", self._failing)
         build = Info("privypurse_build", "The version that runs.", registry=self._registry)
         build.info({"version": __version__})
 
@@ -90,7 +93,15 @@ class Metrics:
 
     def note_source(self, name: str, *, fails: bool) -> None:
         """Note whether the last read of a source failed. No metric names the source."""
-        (self._failing.add if fails else self._failing.discard)(name)
+        if fails:
+            self._failures[name] = time.monotonic()
+        else:
+            self._failures.pop(name, None)
+
+    def _failing(self) -> int:
+        # Another process may have read the source since, so a failure counts for an hour.
+        since = time.monotonic() - REMEMBERED
+        return sum(at > since for at in list(self._failures.values()))
 
     def exposition(self) -> bytes:
         return generate_latest(self._registry)

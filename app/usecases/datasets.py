@@ -16,6 +16,7 @@ from app.usecases.visibility import owned, require, visible
 from storage.catalogue.datasets import StoredDataset
 from storage.catalogue.versions import Version
 from storage.errors import NotFound
+from storage.queries.history import by_minute
 
 #: What the caller may see of a dataset: all of it, or its name alone.
 DatasetView = DatasetOut | DatasetName
@@ -94,7 +95,10 @@ def describe(services: Services, caller: Caller, name: str) -> DatasetDetails:
     view = _view(services, caller, stored)
     is_owner = stored.owner_id == caller.id and "owner" in caller.roles
     if is_owner and isinstance(view, DatasetOut):
-        versions = [_version(one, stored.version) for one in services.datasets.versions(stored.id)]
+        now_us = services.database.now_us()
+        versions = [
+            _version(one, stored.version, now_us) for one in services.datasets.versions(stored.id)
+        ]
         view = view.model_copy(update={"versions": versions or None})
     return DatasetDetails(view, is_owner, is_owner or "auditor" in caller.roles)
 
@@ -156,10 +160,18 @@ def _state(stored: StoredDataset, caller: Caller) -> dict[str, Any]:
     return {"status": upload.status, "upload": members}
 
 
-def _version(one: Version, current: int) -> DatasetVersion:
+def _version(one: Version, current: int, now_us: int) -> DatasetVersion:
+    """A version as its owner sees it.
+
+    Danger: a version is removed after the last query that reads it, which may have missed its
+    deadline. So its removal shows at full minutes only.
+    """
+    removed_us = one.removed_us
+    if removed_us is not None and removed_us > by_minute(now_us):
+        removed_us = None
     return DatasetVersion(
         version=one.number,
         status="ready" if one.number == current else "retired",
         published=moment(one.published_us),
-        removed=None if one.removed_us is None else moment(one.removed_us),
+        removed=None if removed_us is None else moment(by_minute(removed_us)),
     )

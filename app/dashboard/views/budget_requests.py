@@ -105,10 +105,11 @@ def _one(
 ) -> Response:
     outlook = visit.run(budget_requests.outlook, name, id)
     request = outlook.request
+    until = request.until or (outlook.account and outlook.account.until)
     sent = {
         "epsilon": request.epsilon,
         "delta": request.delta,
-        "until": "" if request.until is None else request.until.date().isoformat(),
+        "until": until.date().isoformat() if until else "",
         "reason": "",
     }
     if form is not None:

@@ -50,7 +50,7 @@ def download_certificate(visit: CurrentVisit, name: str) -> Response:
     return signed_file(visit.run(certificates.of_dataset, name), name)
 
 
-@pages.post("/ui/datasets/{name}/withdraw", dependencies=[allow("owner")])
+@pages.post("/ui/datasets/{name}/withdraw", dependencies=[allow("owner"), takes_records])
 def withdraw(visit: CurrentVisit, name: str) -> Response:
     """End all queries of the records; the ledger and stored answers stay."""
     visit.run(records.withdraw, name)

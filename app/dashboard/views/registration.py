@@ -5,6 +5,7 @@ unfinished description is stored.
 """
 
 import json
+import re
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -102,7 +103,7 @@ def _changed(draft: Draft, what: str, place: str, form: Form) -> Draft:
     match what:
         case "add":
             attributes.append(AttributeDraft())
-        case "remove" if place.isascii() and place.isdigit() and int(place[:6]) < len(attributes):
+        case "remove" if re.fullmatch(r"[0-9]{1,4}", place) and int(place) < len(attributes):
             del attributes[int(place)]
         case "read":
             coded = code_book(form.get("codebook"))

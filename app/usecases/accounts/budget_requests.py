@@ -128,6 +128,10 @@ def decide(
     until_us = request.until_us
     if "until" in body.model_fields_set:
         until_us = None if body.until is None else microseconds(body.until)
+    elif until_us is None:
+        # Whoever asks for more names no end, and takes none away.
+        account = services.ledger.account(stored.id, request.analyst_id)
+        until_us = None if account is None else account.until_us
     decision = Decision(body.reason, loss, until_us)
     store: Callable[..., None] = partial(
         services.budget_requests.decide, id=request.id, actor_id=caller.id, decision=decision

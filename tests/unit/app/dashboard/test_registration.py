@@ -28,7 +28,7 @@ FULL: dict[str, Any] = {
     "cap": {"epsilon": "20", "delta": 0.001, "composition_delta": "0.000001", "gaussian": True},
     "attributes": [
         {"name": "sex", "kind": "categorical", "values": ["F", "M", "1", "1.0"], "missing": ""},
-        {"name": "kind", "kind": "categorical", "values": ["a", "b"]},
+        {"name": "kind", "kind": "categorical", "values": ["a", "12E3456789"]},
         {"name": "age", "kind": "numeric", "bounds": [0, 120], "bins": [0, 18.5, 120]},
         {"name": "pay", "kind": "numeric", "bounds": [-1.5, 10], "bins": 10, "clamp": True},
         {
@@ -122,6 +122,7 @@ def test_an_unfinished_draft_opens_and_says_what_is_to_decide(sign_in: SignIn) -
         {**GRAPH, "surprise": 1},
         {**TABLE, "attributes": [{"name": "a", "kind": "categorical", "values": [" a"]}]},
         {**TABLE, "attributes": [{"name": "a", "kind": "categorical", "values": ["a\nb"]}]},
+        {**TABLE, "attributes": [{"name": "a", "kind": "categorical", "missing": " NA"}]},
         {**TABLE, "attributes": 3},
         {**TABLE, "cap": [1]},
         [1],
@@ -151,11 +152,13 @@ def test_hostile_fields_are_refused(sign_in: SignIn) -> None:
     hostile = [
         {"attributes": "1001"},
         {"attributes": "99999999999999999999"},
+        {"attributes": "000000999999999999"},
         {"attributes": "-1"},
         {"attributes": "²"},
         {"do": "check", "attributes": "1", "0.kind": "<b>", "0.name": "x"},
         {"do": "check", "kind": "table", "max_rows": "NaN"},
         {"do": "check", "kind": "prefix", "public_values": "1e999"},
+        {"do": "check", "kind": "table", "max_rows": "[" * 100_000},
         {"do": "check", "cap.epsilon": "<script>alert(1)</script>"},
         {"do": "read", "codebook": "\x07"},
     ]

@@ -261,6 +261,10 @@ def test_after_a_run_that_failed_nothing_is_shown_as_valid(
         monkeypatch.setattr(verifying, "verify", fail)
         verifier.request().result(PATIENCE)
         assert (verifier.latest is not None) is counts
+        assert verifier.broke_off is not counts
+        monkeypatch.undo()
+        verifier.request().result(PATIENCE)
+        assert not verifier.broke_off
     finally:
         verifier.close()
 

@@ -1,4 +1,4 @@
-"""Durations that follow records are not published: every route that takes records says so."""
+"""Durations that follow records are not published: every route that handles records says so."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from app.http.route import Route
 from app.usecases import records
 from tests.support.service import Service
 
-TAKE = {records.take_nodes, records.take_records}
+HANDLE = {records.take_nodes, records.take_records, records.withdraw}
 
 
 def test_the_routes_that_reach_records_are_those_that_declare_it(application: FastAPI) -> None:
     routes = routes_of(application)
-    reaching = {_name(one) for one in routes if TAKE & set(reached(one.endpoint))}
+    reaching = {_name(one) for one in routes if HANDLE & set(reached(one.endpoint))}
     assert reaching == {_name(one) for one in routes if one.takes_records}
-    for end in ("nodes", "records", "source/pull"):
-        assert sum(name.endswith(f"/{{name}}/{end}") for name in reaching) == 2, end
+    for end, count in {"nodes": 2, "records": 3, "source/pull": 2, "withdraw": 1}.items():
+        assert sum(name.endswith(f"/{{name}}/{end}") for name in reaching) == count, end
 
 
 def test_no_duration_of_a_pull_is_published(people: Service, application: FastAPI) -> None:

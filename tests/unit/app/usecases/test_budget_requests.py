@@ -164,6 +164,8 @@ def test_a_grant_that_names_no_end_keeps_it(triangle: Service) -> None:
     decide(triangle, ask(triangle, until=until).json()["id"])
     grant_until(triangle)
     assert account(triangle)["until"] == until
+    decide(triangle, ask(triangle).json()["id"])
+    assert account(triangle)["until"] == until
     grant_until(triangle, until="2101-01-01T02:00:00+02:00")
     assert account(triangle)["until"] == "2101-01-01T00:00:00Z"
     past = {"epsilon": "4", "until": "2001-01-01T00:00:00Z"}
