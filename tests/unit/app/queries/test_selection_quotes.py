@@ -110,7 +110,7 @@ def test_answers_keep_what_the_quote_says(
     body = {"kind": "selection", "utilities": utilities, "objective": objective}
     query = Selection.model_validate_json(json.dumps({**body, "sensitivity": sensitivity}))
     bound = query.price(DATASET, loss).accuracy()["score_below_best"]
-    public = query._plan(DATASET, query._choice(DATASET, loss))
+    public = query._terms(DATASET, loss).public
     ranked = query._objective()
     measured = ranked.measure(RECORDS, DATASET, AllNodes(), sensitivity, public.grid)
     score_row = scores(measured, public.grid, sensitivity, public.score_bits, ranked.direction)
