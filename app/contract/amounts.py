@@ -158,11 +158,16 @@ class AllowanceFields(LimitFields, CompositionFields):
     def _counts_rho(self) -> Self:
         if self.composition_delta and self.epsilon > MOST_EPSILON_NANO:
             raise ValueError("composition_delta needs an epsilon of at most 1000")
+        if self.gaussian and not self._limit(gaussian=False).rho_femto:
+            raise ValueError("gaussian needs a composition_delta that leaves a limit in rho")
         return self
 
     def value(self) -> Any:
+        return self._limit(self.gaussian)
+
+    def _limit(self, gaussian: bool) -> AccountLimit:
         loss = PrivacyLoss(self.epsilon, self.delta)
-        return AccountLimit.of(loss, self.composition_delta, self.gaussian)
+        return AccountLimit.of(loss, self.composition_delta, gaussian)
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class Draft:
             draft = cls._of(described)
         except (AttributeError, TypeError):
             draft = None
-        if draft is None or not draft._shows(described):
+        if draft is None or not draft.shows(described):
             raise InvalidRequest.at(
                 "description",
                 type="not_shown",
@@ -145,7 +145,7 @@ class Draft:
         attributes = map(AttributeDraft.of, described.get("attributes") or ())
         return cls(kind, texts, tuple(attributes))
 
-    def _shows(self, described: Mapping[str, Any]) -> bool:
+    def shows(self, described: Mapping[str, Any]) -> bool:
         """True if the form holds all of a description, and sends it back unchanged."""
         texts = [*self.texts.values(), *(text for one in self.attributes for text in astuple(one))]
         if any(text != text.strip() for text in texts):

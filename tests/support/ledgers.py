@@ -10,7 +10,7 @@ from storage.database import tables
 from storage.database.expressions import read_now
 from storage.journal.layouts import EntryKind
 from storage.ledger.entries import Cause, change_account
-from storage.ledger.freezing import OPERATOR
+from storage.ledger.freezing import OPERATOR, record_freeze
 from storage.ledger.ledger import Reservation
 from storage.people.users import User
 from tests.support.world import World, loss, request
@@ -23,7 +23,11 @@ def set_frozen(connection: Connection, account_id: int, frozen: bool) -> bool:
     """Stop or admit new charges; False when that is how the account stands already."""
     kind = EntryKind.FREEZE if frozen else EntryKind.UNFREEZE
     cause = Cause(kind, OPERATOR, read_now(connection))
-    return change_account(connection, account_id, cause) is not None
+    if change_account(connection, account_id, cause) is None:
+        return False
+    action = "ledger.freeze" if frozen else "ledger.accept_rollback"
+    record_freeze(connection, action, [account_id], {})
+    return True
 
 
 def busy_ledger(world: World, queries: int) -> list[User]:

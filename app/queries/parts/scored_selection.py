@@ -165,9 +165,12 @@ class ScoredSelection(Query):
         return self.model_copy(update=changed)
 
     def in_rho(self) -> Self:
-        query = self.model_copy()
-        query._counts_rho = True
-        return query
+        return self.model_copy().count_rho()
+
+    def count_rho(self) -> Self:
+        """Let this query, a copy of its own, take its defaults for a loss in ρ."""
+        self._counts_rho = True
+        return self
 
     def names_nodes(self) -> bool:
         return isinstance(self.candidates, Nodes)

@@ -77,9 +77,12 @@ class SelectingQuery(TreeQuery):
     _leaves_in_rho: bool = PrivateAttr(default=False)
 
     def in_rho(self) -> Self:
-        query = self.model_copy()
-        query._leaves_in_rho = True
-        return query
+        return self.model_copy().count_rho()
+
+    def count_rho(self) -> Self:
+        """Let the leaves of this query, a copy of its own, take what is left of ρ."""
+        self._leaves_in_rho = True
+        return self
 
     def _selector(self) -> Selector:
         return SELECTORS[self.selector]

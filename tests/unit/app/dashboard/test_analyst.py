@@ -186,7 +186,7 @@ def test_the_series_by_mechanism(shop: Service) -> None:
         assert shop("ana", "POST", "/v1/queries", json=body).status_code == 201
     points = shop("ana", "GET", "/v1/budgets/one/history?by=mechanism").json()["items"]
     assert {p["label"]: (p["queries"], p["charged"]["epsilon"]) for p in points} == {
-        "selection: auto: auto": (1, "0.25"),
+        "selection: permute_and_flip: auto": (1, "0.25"),
         "statistic: ladder": (1, "0.125"),
         "statistic: laplace": (2, "0.25"),
         "top_k: auto: global": (1, "0.125"),

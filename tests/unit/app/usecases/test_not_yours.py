@@ -62,6 +62,7 @@ def theirs(people: Service) -> dict[str, str]:
     return {
         "dataset": "triangle",
         "user": "ana",
+        "page": "datasets",
         "query_id": reply.json()["id"],
         "id": people.keys["ana"].split("_")[1],
     }

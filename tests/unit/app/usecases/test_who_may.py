@@ -94,6 +94,7 @@ EVERYBODY = {
     budgets.reconcile,
     datasets.page,
     datasets.describe,
+    datasets.queryable,
     keys.issue,
     keys.overview,
     keys.page,
