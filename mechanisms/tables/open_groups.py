@@ -33,7 +33,7 @@ from mechanisms.statistics.predicate import comparisons, fits, holds, part_work
 from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.grouping import Grouping, Levels
 from mechanisms.tables.noise import LaplaceNoise
-from mechanisms.tables.parts import Count, Part, RowSum
+from mechanisms.tables.parts import Count, Histogram, Part, RowSum
 from mechanisms.tables.plan import Measurement, TablePlan
 from mechanisms.tables.request import TableRequest
 from mechanisms.tables.work import column_work
@@ -228,7 +228,7 @@ def largest_groups(groups: Groups, k: int) -> Groups:
 
 def _is_sum(part: Part) -> bool:
     """True if ``_sums`` measures the part: one number for each group, a sum over its rows."""
-    return isinstance(part, RowSum) and part.width == 1
+    return isinstance(part, RowSum) and not isinstance(part, Histogram)
 
 
 def _keys(context: QueryContext, plan: OpenPlan) -> Integers:
