@@ -115,7 +115,8 @@ class Watch:
 
     def _run(self) -> None:
         with httpx.Client(timeout=REPLY) as http:
-            while not self._over.wait(0.1):
+            is_over = False
+            while not is_over:
                 started = time.monotonic()
                 try:
                     if (status := http.get(self._url).status_code) != 200:
@@ -124,6 +125,7 @@ class Watch:
                     self.wrong.append(type(error).__name__)
                 self.requests += 1
                 self.slowest = max(self.slowest, time.monotonic() - started)
+                is_over = self._over.wait(0.1)
 
     def __enter__(self) -> Watch:
         self._thread.start()
