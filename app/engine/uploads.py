@@ -203,7 +203,8 @@ class Uploads:
             self._progress.discard(progress)
             await run_in_threadpool(self._drop, upload.id, upload.ticket)
             await run_in_threadpool(upload.closing.close)
-            await run_in_threadpool(remove_folder, folder)
+            with suppress(OSError):  # what stays is swept at a start
+                await run_in_threadpool(remove_folder, folder)
 
     def _prepare(self, upload: Upload, folder: Path, progress: _Progress) -> int | None:
         """Prepare the arrays and compare them with their digests, as every opening does."""

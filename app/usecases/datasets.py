@@ -114,6 +114,7 @@ def facts(services: Services, caller: Caller, name: str) -> Facts:
 
 def queryable(services: Services, caller: Caller) -> list[AnalystAccount]:
     """The caller's accounts on those datasets whose records can be queried now."""
+    require(caller, "analyst")
     ready = services.datasets.ready(caller.id)
     return [one for one in budgets.own(services, caller).items if one.dataset in ready]
 

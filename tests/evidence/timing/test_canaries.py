@@ -187,6 +187,7 @@ def everything_told(
         "user": ["ana"],
         "query_id": ids,
         "id": keys[:1],
+        "page": ["datasets"],
         "slug": ["query-failed"],
         "path": ["nowhere"],
     }

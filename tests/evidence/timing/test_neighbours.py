@@ -128,6 +128,7 @@ def all_outputs(people: Service, application: FastAPI, files: dict[str, str]) ->
         "user": ["ana"],
         "query_id": ids[:1],
         "id": [people.keys["ana"].split("_")[1]],
+        "page": ["datasets"],
         "slug": ["query-failed"],
         "path": ["nowhere"],
     }

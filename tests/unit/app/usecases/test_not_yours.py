@@ -16,13 +16,14 @@ from app.dashboard.pages import Page
 from app.http.openapi import routes_of
 from app.http.route import Route
 from tests.support.browser import Browser
-from tests.support.service import EDGES, Service
+from tests.support.service import EDGES, GRAPH, Service
 
 STRANGERS = {"oscar": "owner", "ben": "analyst"}
 ABSENT = {
     "name": "absent",
     "dataset": "absent",
     "user": "ana",
+    "page": "absent",
     "query_id": "00000000-0000-0000-0000-000000000000",
     "id": "0000000000000000",
 }
@@ -33,6 +34,7 @@ QUERY = {
 }
 #: Valid bodies, so that no refusal is due to the body.
 SENT: dict[str, dict[str, Any]] = {
+    "PUT /v1/datasets/{name}": {"json": {**GRAPH, "name": "triangle"}},
     "PUT /v1/datasets/{name}/nodes": {"content": b"a\nb\n"},
     "PUT /v1/datasets/{name}/records": {"content": EDGES},
     "PUT /v1/datasets/{name}/budgets/{user}": {"json": {"epsilon": "1"}},
@@ -46,7 +48,7 @@ SENT |= {
     },
 }
 #: Routes with the same reply for everybody.
-PUBLIC = {"/problems/{slug}", "/ui/{path:path}"}
+PUBLIC = {"/problems/{slug}", "/ui/{path:path}", "/ui/help/{page}"}
 
 
 @pytest.fixture

@@ -94,7 +94,6 @@ EVERYBODY = {
     budgets.reconcile,
     datasets.page,
     datasets.describe,
-    datasets.queryable,
     keys.issue,
     keys.overview,
     keys.page,
