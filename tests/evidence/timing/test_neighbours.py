@@ -76,7 +76,9 @@ MASKS = {
     r"(?<![\w])[0-9a-f]{16,}(?![\w])|(?<![\w])[0-9a-f]{12}(?=…)": "HASH",
 }
 #: Metrics that are times: when a counter began, and how long replies took.
-METRIC_TIMES = re.compile(r"^(\w+(?:_created|_seconds_sum|_seconds_bucket){.*}) .*$", re.MULTILINE)
+METRIC_TIMES = re.compile(
+    r"^(\w+(?:_created|_seconds_sum|_seconds_bucket){.*}|\w+_age_seconds) .*$", re.MULTILINE
+)
 
 Outputs = dict[str, str]
 Begun = tuple[Path, dict[str, str]]
