@@ -52,7 +52,7 @@ class Run:
         )
         running: dict[Future[float], Bench] = {}
         # Nothing is shared with a worker: it starts afresh, so libraries keep to one thread.
-        os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
+        os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
             while waiting or running:

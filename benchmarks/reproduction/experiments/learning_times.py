@@ -15,6 +15,7 @@ from benchmarks.simulation import randomness
 from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.distances.plan import plan
+from mechanisms.model.context import QueryContext
 from mechanisms.model.executor import Inline
 
 REPEATS = 3
@@ -33,7 +34,8 @@ def run(result: Result, setting: Setting) -> None:
         table, seconds[name] = read_table(setting.data, name), {}
         for way, options in WAYS.items():
             public, loss = plan(table.dataset, options, None), PrivacyLoss(10**9)
-            work = partial(learn, table.records, public, loss, randomness(), Inline())
+            context = QueryContext(table.records, table.dataset, loss, randomness(), Inline())
+            work = partial(learn, context, public)
             seconds[name][way] = median(processor(work)() for _ in range(REPEATS))
     result.table(
         "seconds for the whole metric, k = 3",
