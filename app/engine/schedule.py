@@ -103,7 +103,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         share = LIGHT_SHARE * self.processors
-        # Endless processors mean that there are no deadlines to miss.
+        # Tests and benches name infinitely many processors where no deadline can be missed.
         self._bucket = Bucket(share if share == float("inf") else min(share, LIGHT_MOST))
 
     def arrive(self, ticket: Ticket, now: float) -> list[Ticket]:

@@ -35,9 +35,10 @@ counts_itself = DependsMarker(CountsItself())
 
 @dataclass(frozen=True)
 class TakesRecords(Declaration):
-    """Declares that a route reads or removes records, on which its durations depend.
+    """Declares that a route reads or removes records.
 
-    No metric holds them.
+    How long it takes depends on the records, so the metrics leave out its durations: they could
+    reveal something of the records.
     """
 
 

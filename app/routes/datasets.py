@@ -67,7 +67,10 @@ def replace_description(
     caller: CurrentCaller,
     services: ServicesDep,
 ) -> dict[str, Any]:
-    """Replace the description and the cap, while nothing was ever granted or is published."""
+    """Replace the description and the cap.
+
+    Allowed only if no budget was ever granted and no version of the records is published.
+    """
     return _members(datasets.replace_description(services, caller, name, registration))
 
 

@@ -164,8 +164,9 @@ def _state(stored: StoredDataset, caller: Caller) -> dict[str, Any]:
 def _version(one: Version, current: int, now_us: int) -> DatasetVersion:
     """A version as its owner sees it.
 
-    Danger: a version is removed after the last query that reads it, which may have missed its
-    deadline. So its removal shows at full minutes only.
+    Danger: a version is removed after the last query that reads it, and that query may have taken
+    longer than its public deadline because of the records. The exact moment of the removal would
+    show this, so it is told only as of the last full minute.
     """
     removed_us = one.removed_us
     if removed_us is not None and removed_us > by_minute(now_us):

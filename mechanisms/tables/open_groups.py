@@ -43,10 +43,12 @@ from mechanisms.tables.work import column_work
 MOST_GROUPS = 10_000
 #: The key of rows that are in no group; it is above the keys of all groups.
 NO_GROUP = 1 << 62
-#: Bytes of memory for each row of the public bound: keys, their order, counts and noise; and for
-#: each further part of a group, its values, their sums and noise.
+#: Bytes of memory that a query declares for each row of the public bound. The first number is for
+#: the keys, their order, the counts and their noise. The second is for each sum that is released
+#: beside the count: its values, the sums of the groups, and their noise.
 ROW_BYTES, PART_BYTES = 80, 48
-#: To read a number in the order of the groups takes as long as this many steps of sorting a row.
+#: Values are read in the order of the sorted rows, which jumps about in memory. Reading one value
+#: is priced as this many comparisons of the sort.
 _GATHERING = 4
 
 

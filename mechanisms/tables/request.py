@@ -77,7 +77,9 @@ class TableRequest:
     def with_count(self, dataset: Dataset) -> Self:
         """The request with a count.
 
-        A count that it lacks has the share of one more aggregate without a declared share.
+        Does nothing if an aggregate already releases one. Otherwise a count is appended, and it
+        takes 1/(a + 1) of the loss, where a is the number of the other aggregates. Declared shares
+        of the others shrink by the same part.
         """
         if any(Count() in one.parts(dataset) for one in self.aggregates):
             return self

@@ -31,7 +31,8 @@ def expected_best(task: Task, dataset: Dataset, loss: PrivacyLoss, max_depth: in
     splits = min(max_depth, attributes)
     share, of_tree = nano // (2 * splits + 1), nano // TREES
     if not share or not of_tree or least_count(of_tree, min(task.levels), classes) > rows:
-        # No tree of a forest could be split, and a single leaf has the least noise.
+        # No forest has enough records to split even one tree. Id3 then grows no split either: it
+        # is a single leaf, whose counts get the whole loss and so the least noise.
         return "id3"
     root = least_count(share, max(task.levels), classes)
     if rows >= _ROOTS * root and rows * share >= _PER_SPLIT * classes**2 * NANO:

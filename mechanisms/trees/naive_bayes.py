@@ -65,7 +65,11 @@ def learn(context: QueryContext, plan: ClassCounts) -> Model:
 
 
 def _suppressed(counts: list[Integers], minimum: int) -> list[Truths | None]:
-    """Which counts are below the owner's minimum, and second ones that they would follow from."""
+    """Which counts are left out of the answer; None where the owner set no minimum.
+
+    Every count below the minimum is left out. If it would be the only one missing from a row or a
+    column, it could be computed from the others and their total, so a second one is left out too.
+    """
     if not minimum:
         return [None] * len(counts)
     prior, *attributes = (values.astype(np.float64) for values in counts)

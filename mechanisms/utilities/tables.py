@@ -87,6 +87,9 @@ def attribute_tables(
 
 
 def table_counting(dataset: Dataset, names: Sequence[str], classes: str, rows: int) -> Work:
-    """The public work of ``attribute_tables``: rows, or the cells of stored tables."""
+    """The public work of ``attribute_tables``.
+
+    A table that was counted at preparation is read cell by cell; any other is counted row by row.
+    """
     read = sum(rows_read(dataset, (name, classes), rows) for name in names)
     return work("contingency", read, len(names))

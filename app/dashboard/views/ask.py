@@ -46,7 +46,8 @@ class Quoted:
     request: str
     key: str
     remaining: dict[str, str]
-    #: "by ε", "by ρ" or both in an account that counts in ρ; empty in others.
+    #: Which sums admit the charge in an account that counts in ρ: "by ε", "by ρ" or "by ε and by
+    #: ρ". Empty in an account that counts in ε alone.
     admitted: str
     #: Whether this would be the first charge of the account that has no finite ε.
     closes_epsilon: bool

@@ -54,7 +54,8 @@ class Stages(Body):
     @model_validator(mode="before")
     @classmethod
     def _half(cls, fields: Any) -> Any:
-        # Written out, because requests were stored with this share before the size had a default.
+        # Danger: a retry is recognised by the text of the request, and earlier requests were stored
+        # with their share. So the share is filled in here, and is part of the text as before.
         if not isinstance(fields, Mapping) or fields.get("share") is not None:
             return fields
         return fields if fields.get("shortlist") is None else {**fields, "share": HALF}

@@ -20,7 +20,8 @@ from mechanisms.trees.task import Task
 COUNT_TARGET = "leaf_count_error"
 
 
-#: The depth of id3 that a quote compares a model without depth with: the default of id3.
+#: A quote compares the three learners at one depth. A model without a depth is compared with id3 at
+#: this depth, which is the default of id3.
 DEPTH = 5
 
 

@@ -60,7 +60,10 @@ def replace(
         Path, typer.Argument(help="JSON file of the new description; - for standard input.")
     ],
 ) -> None:
-    """Replace a description and its cap, while nothing was ever granted or is published."""
+    """Replace a description and its cap.
+
+    Allowed only if no budget was ever granted and no version of the records is published.
+    """
     description = read_object(file)
     with service(context) as purse:
         dataset = purse.replace_description(description)
