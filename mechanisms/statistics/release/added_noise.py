@@ -62,12 +62,13 @@ class AddedNoise(Mechanism):
         return Pure(loss.epsilon())
 
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
-        return statistic.answer(context.dataset, self.released(statistic, context))
+        plans = self.plans(statistic, context.dataset, context.loss)
+        return statistic.answer(context.dataset, self.released(plans, context))
 
-    def released(self, statistic: Statistic, context: QueryContext) -> list[Fraction]:
+    def released(self, plans: Plans, context: QueryContext) -> list[Fraction]:
         """The noisy value of each part. Raises and privacy: as ``release``."""
         released = []
-        for part, spent, plan in self.plans(statistic, context.dataset, context.loss):
+        for part, spent, plan in plans:
             measured = part.measure(context, plan)
             noise = self.noise(measured, plan, spent, context.randomness) if plan.cap else 0
             released.append((measured.value + noise) * plan.step)

@@ -71,8 +71,9 @@ class Laplace(AddedNoise):
         return _scale(spent, plan) * statistic.factor(dataset)
 
     def answer(self, statistic: Statistic, context: QueryContext) -> Answer:
-        dataset, released = context.dataset, self.released(statistic, context)
+        dataset = context.dataset
         plans = self.plans(statistic, dataset, context.loss)
+        released = self.released(plans, context)
         numbers = [
             _interval(part, dataset, plan, spent, value)
             for (part, spent, plan), value in zip(plans, released, strict=True)
