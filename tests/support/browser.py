@@ -64,6 +64,11 @@ def words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", visible)).split())
 
 
+def bars(page: str) -> list[str]:
+    """What the bars of a page say of the measures of an account, in order."""
+    return re.findall(r'aria-label="(\d+ percent of [ερ] is left)"', page)
+
+
 SignIn = Callable[[str | None], Browser]
 
 

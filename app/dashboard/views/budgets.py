@@ -11,7 +11,7 @@ from app.dashboard.search import search_page
 from app.dashboard.visit import CurrentVisit
 from app.http.access import allow
 from app.usecases.accounts import budgets, spending
-from app.usecases.accounts.arms import EPSILON, is_exhausted, is_low, share_left
+from app.usecases.accounts.arms import is_exhausted, is_low, other_arm, share_left
 
 #: The number of allowances on one page. Each has a card.
 CARDS = 24
@@ -64,7 +64,7 @@ def budget_page(visit: CurrentVisit, dataset: str) -> Response:
         days=history.days[::-1],
         chart=burn_down_chart(history.burn_down),
         pace=history.burn_down,
-        other=None if arm is EPSILON else EPSILON,
+        other=other_arm(account),
         spending=[
             (one, arm.of(one.charged) * 100 // whole if whole else 0)
             for one in history.by_mechanism

@@ -14,7 +14,7 @@ from app.dashboard.views.budgets import State, state_of
 from app.dashboard.visit import CurrentVisit, Visit
 from app.http.access import allow
 from app.usecases.accounts import budgets, purchases, spending
-from app.usecases.accounts.arms import share_left
+from app.usecases.accounts.arms import other_arm, share_left
 from app.usecases.accounts.budgets import Granted
 
 FIELDS = (
@@ -121,6 +121,7 @@ def _page(
         listed=accounts,
         rows=[_row(account) for account in accounts.items],
         pace=pace,
+        other=other_arm(one.cap),
         chart=burn_down_chart(pace),
         may_grant=visit.run(budgets.may_grant, dataset),
         purchases=offers or [],

@@ -51,6 +51,13 @@ def arm_of(account: AccountBalance) -> Arm:
     return max(arms, key=lambda arm: arm.share(account))
 
 
+def other_arm(account: AccountBalance) -> Arm | None:
+    """The measure that counts beside ``arm_of``; None if the account counts in ε alone."""
+    if not account.counts_rho:
+        return None
+    return RHO if arm_of(account) is EPSILON else EPSILON
+
+
 def admitting(account: AccountBalance, charge: PrivacyLoss) -> list[Arm]:
     """The measures by which the account takes the charge now; δ must fit as well.
 

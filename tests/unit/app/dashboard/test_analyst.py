@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import SignIn
+from tests.support.browser import SignIn, bars
 from tests.support.service import Service
 
 QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
@@ -95,12 +95,18 @@ def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
     granted = sign_in("olga").post("/ui/grants/one", analyst="ana", do="grant", **promise)
     assert granted.status_code == 200
     browser = sign_in("ana")
+    page = browser.get("/ui/budgets/one").text
+    assert bars(page) == ["100 percent of ε is left", "100 percent of ρ is left"]
     text = browser.text("/ui/budgets/one")
     assert "ρ 0.00664152435666 left of 0.00664152435666" in text
     assert "now by ε up to 0.5, and beyond that by ρ" in text
     assert "except for a share of the probability of 0.000001" in text
     for _ in range(25):
         ask(people, "one", epsilon="0.02")
+    assert bars(browser.get("/ui/budgets/one").text) == [
+        "24 percent of ρ is left",
+        "0 percent of ε is left",
+    ]
     text = browser.text("/ui/budgets/one")
     assert "now by ρ alone" in text
     assert "exhausted" not in text
@@ -115,6 +121,10 @@ def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
     assert f"You have ε 0 {rest} left" in browser.text("/ui/ask?dataset=one")
     spent = f"(δ for many queries 0.000001) ε 0.52 ρ {account['spent']['rho']}"
     assert spent in sign_in("olga").text("/ui/grants/one")
+    # A pure allowance has one bar.
+    people.dataset("olga", name="pure")
+    people.grant("olga", "pure", "ana", "1")
+    assert bars(browser.get("/ui/budgets/pure").text) == ["100 percent of ε is left"]
     assert people("otto", "GET", "/v1/ledger/verification").json()["first_bad"] is None
 
 

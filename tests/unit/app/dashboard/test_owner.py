@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import HOME, SignIn, words
+from tests.support.browser import HOME, SignIn, bars, words
 from tests.support.pageforms import forms
 from tests.support.service import EDGES, GRAPH, Service
 from tests.unit.app.dashboard.test_ask import ROWS, TABLE
@@ -327,6 +327,39 @@ class TestGrants:
             assert allowed.status_code == 200
         page = words(browser.post("/ui/grants/web/cap", composition_delta="0").text)
         assert "by ε alone" in page
+
+    def test_the_cap_shows_two_bars_and_what_it_promises(
+        self, shop: Service, sign_in: SignIn
+    ) -> None:
+        browser = sign_in("olga")
+        form = browser.get("/ui/grants/web").text
+        assert bars(form) == ["100 percent of ε is left"]
+        assert "by however many analysts" not in form
+        # The permission says what is lost where it is given.
+        for page in (form, browser.get("/ui/register", kind="table").text):
+            assert "From the first such answer of any analyst on" in page
+        promise = {"composition_delta": "0.000001", "gaussian": "yes"}
+        page = browser.post("/ui/grants/web/cap", **promise).text
+        assert bars(page) == ["100 percent of ε is left", "100 percent of ρ is left"]
+        sentence = (
+            "Whatever is asked, in whatever order, by however many analysts together: nobody's "
+            "odds about a record change by more than a factor e^10, except for a share of the "
+            "probability of 0.000001."
+        )
+        assert sentence in words(page)
+        assert "While the sum of ε is within 10, that holds without exception." in words(page)
+        # The share is that of the largest δ that the cap ever had.
+        page = browser.post("/ui/grants/web/cap", composition_delta="0.000000001").text
+        assert sentence in words(page)
+        browser.post("/ui/grants/web/cap", **promise)
+        noise = {"composition_delta": "0.000001", "gaussian": "yes"}
+        browser.post("/ui/grants/web", analyst="ana", epsilon="10", do="grant", **noise)
+        query = {"kind": "top_k", "k": 1, "utilities": [{"name": "degree"}]}
+        body = {"dataset": "web", "rho": "0.1", "query": query}
+        assert shop("ana", "POST", "/v1/queries", json=body).status_code == 201
+        page = words(browser.get("/ui/grants/web").text)
+        assert "the exception never goes away" in page
+        assert "that holds without exception" not in page
 
     def test_never_below_what_is_spent(self, shop: Service, sign_in: SignIn) -> None:
         shop.grant("olga", "web", "ana", "1")
