@@ -48,7 +48,8 @@ class Balance:
     """A limit, its spent part and its remaining part; ``spent`` includes running queries.
 
     ``largest_epsilon``: the largest ε of a single query that still fits. In an account that counts
-    in ρ it may exceed what remains of ε. ``until``: from then on nothing remains; None for no end.
+    in ρ it may exceed what remains of ε. ``fits_more``: in such an account, how many more queries
+    fit at ε = 0.1, by kind; else empty. ``until``: from then on nothing remains; None for no end.
     """
 
     allowance: Amount
@@ -56,6 +57,7 @@ class Balance:
     remaining: Amount
     largest_epsilon: Decimal
     until: datetime | None = field(default=None, kw_only=True)
+    fits_more: Mapping[str, int] = field(default_factory=dict, kw_only=True, hash=False)
 
     @staticmethod
     def amounts(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,6 +68,7 @@ class Balance:
             **amounts,
             "largest_epsilon": Decimal(largest),
             "until": None if until is None else datetime.fromisoformat(until),
+            "fits_more": body.get("fits_more", {}),
         }
 
     @classmethod

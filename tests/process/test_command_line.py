@@ -130,7 +130,9 @@ def test_datasets(privypurse: CommandLine) -> None:
 def test_queries_and_their_charges(privypurse: CommandLine) -> None:
     file = privypurse.write("query.json", QUERY)
     quote = json.loads(privypurse("ada", "quote", file))
-    assert quote["charge"] == {"epsilon": "0.5", "delta": "0"}
+    assert quote["charge"].keys() == {"epsilon", "delta", "rho"}
+    assert (quote["charge"]["epsilon"], quote["charge"]["delta"]) == ("0.5", "0")
+    assert 0 < float(quote["charge"]["rho"]) < 0.5
     assert quote["affordable"] is True
     target = {k: v for k, v in QUERY.items() if k != "epsilon"} | {
         "target": {"score_below_best": 5}
@@ -179,6 +181,16 @@ def test_queries_and_their_charges(privypurse: CommandLine) -> None:
     changed = privypurse("olympe", "cap", "star", "0.001", "--allow-large-delta", "--gaussian")
     assert changed.startswith("cap of star: ε = ")
     assert ", ρ = " in changed
+    # An account that counts in ρ says what still fits, and charges of Gaussian noise have no ε.
+    in_rho = ("--composition-delta", "0.000001", "--gaussian")
+    privypurse("olympe", "grant", "star", "ada", "2", *in_rho)
+    (account,) = privypurse("ada", "budgets").splitlines()
+    assert "\tlargest ε 1.5\tat ε = 0.1 fit " in account
+    assert "top_k " in account.rpartition("\t")[2]
+    noisy = {name: value for name, value in QUERY.items() if name != "epsilon"} | {"rho": "0.01"}
+    noisy["query"] = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}]}
+    stated = json.loads(privypurse("ada", "quote", privypurse.write("noisy.json", noisy)))
+    assert stated["charge"] == {"epsilon": None, "delta": "0", "rho": "0.01"}
 
 
 def test_a_command_without_a_key_says_what_to_set(privypurse: CommandLine) -> None:

@@ -1,6 +1,6 @@
 """Allowances of analysts, and the charges against them."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -32,6 +32,8 @@ from storage.ledger.accounts import AccountRow
 from storage.ledger.limits import End
 
 Balance = TypeVar("Balance", bound=AccountBalance)
+#: The charges by kind on one dataset, where allowances count in ρ and where they do not.
+ChargesBy = Callable[[bool], Charges]
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,8 @@ def promise_cap(
         )
     limit = replace(limit, gaussian=change.gaussian)
     account = services.ledger.limit_cap(stored.id, limit, actor_id=caller.id)
-    return _balance(AccountBalance, account, partial(charges_by_kind, stored))
+    rows = services.ledger.accounts(dataset_id=stored.id)
+    return _cap_balance(account, rows, partial(charges_by_kind, stored))
 
 
 def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
@@ -150,7 +153,7 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     rows = services.ledger.accounts(dataset_id=dataset.id)
     row_of_cap = services.ledger.cap(dataset.id)
     charges = cache(partial(charges_by_kind, dataset))
-    cap = _balance(AccountBalance, row_of_cap, charges)
+    cap = _cap_balance(row_of_cap, rows, charges)
     # A δ_c may fall again; the promise for all answers together has the largest.
     composition = services.ledger.largest_composition(row_of_cap)
     # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
@@ -238,16 +241,33 @@ def _own_rows(services: Services, caller: Caller) -> list[AccountRow]:
     return services.ledger.accounts(analyst_id=caller.id, datasets=caller.scope.datasets)
 
 
-def _charges_on(services: Services, dataset: str) -> Charges:
-    return charges_by_kind(services.datasets.find(dataset))
+def _charges_on(services: Services, dataset: str, in_rho: bool) -> Charges:
+    return charges_by_kind(services.datasets.find(dataset), in_rho)
 
 
-def _balance(kind: type[Balance], row: AccountRow, charges: Callable[[], Charges]) -> Balance:
-    """An account as clients see it; if it counts in ρ, with what still fits by kind of query."""
+def _cap_balance(
+    cap: AccountRow, rows: Sequence[AccountRow], charges: ChargesBy
+) -> AccountBalance:
+    """The cap of a dataset whose allowances are ``rows``, as ``_balance``."""
+    defaults = {row.account.limit.has_rho for row in rows} or {True, False}
+    return _balance(AccountBalance, cap, charges, defaults)
+
+
+def _balance(
+    kind: type[Balance],
+    row: AccountRow,
+    charges: ChargesBy,
+    defaults: Collection[bool] = (True,),
+) -> Balance:
+    """An account as clients see it; if it counts in ρ, with what still fits by kind of query.
+
+    ``defaults``: whether those who are charged to it have allowances that count in ρ.
+    """
     balance = kind.model_validate(row)
     if not balance.counts_rho or row.is_over:
         return balance
-    return balance.model_copy(update={"fits_more": more_by_kind(row.account, charges())})
+    fits = more_by_kind(row.account, [charges(in_rho) for in_rho in defaults])
+    return balance.model_copy(update={"fits_more": fits})
 
 
 def _read_by_owner(services: Services, caller: Caller, name: str) -> StoredDataset:

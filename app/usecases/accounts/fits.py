@@ -2,9 +2,14 @@
 
 A query of each kind at one ε stands for the kind, so that accounts can be compared. Its price
 follows from public facts alone; a quote tells the number for any other query.
+
+Defaults follow from the analyst's allowance: where it counts in ρ, they cost less of it. A cap is
+charged for analysts of both sorts, so it takes the dearest defaults among its allowances.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from accounting.account import Account, fits_more
 from accounting.privacy_loss import NANO, PrivacyLoss
@@ -19,8 +24,11 @@ LOSS = PrivacyLoss(NANO // 10)
 Charges = dict[str, PrivacyLoss]
 
 
-def charges_by_kind(dataset: StoredDataset) -> Charges:
-    """The charge of the query that stands for each kind. Kinds that do not fit are left out."""
+def charges_by_kind(dataset: StoredDataset, in_rho: bool) -> Charges:
+    """The charge of the query that stands for each kind. Kinds that do not fit are left out.
+
+    ``in_rho``: by the defaults of an allowance that counts in ρ as well.
+    """
     charges: Charges = {}
     if dataset.public is None:
         return charges  # The owner has not uploaded the node list yet.
@@ -28,14 +36,21 @@ def charges_by_kind(dataset: StoredDataset) -> Charges:
         for body in kind.examples.standing_for_the_kind(dataset.description["kind"]):
             try:
                 query = QUERY.validate_python(body, strict=False)
-                charges[kind.name] = query.in_rho().price(dataset.public, LOSS).charge()
+                query = query.in_rho() if in_rho else query
+                charges[kind.name] = query.price(dataset.public, LOSS).charge()
                 break
             except UnsupportedQuery:
                 continue
     return charges
 
 
-def more_by_kind(account: Account, charges: Charges) -> dict[str, int]:
-    """How many queries of each kind fit one after another, if nothing else is charged."""
+def more_by_kind(account: Account, charges: Sequence[Charges]) -> dict[str, int]:
+    """How many queries of each kind fit one after another, if nothing else is charged.
+
+    It is the smallest number where ``charges``, which are not empty, are by several defaults.
+    """
     limits, sums = account.limit.amounts, account.charged.amounts
-    return {name: fits_more(limits, sums, one.amounts) or 0 for name, one in charges.items()}
+    return {
+        name: min(fits_more(limits, sums, one[name].amounts) or 0 for one in charges)
+        for name in charges[0]
+    }

@@ -103,7 +103,11 @@ def budgets(
         str | None, typer.Argument(help="Show all accounts of this dataset (owner, auditor).")
     ] = None,
 ) -> None:
-    """List your own accounts, or those of a dataset: dataset, analyst, spent, allowance."""
+    """List your own accounts, or those of a dataset: dataset, analyst, spent, allowance.
+
+    Accounts that count in ρ also say what still fits: the largest ε of a single query, and how many
+    queries of each kind at ε = 0.1.
+    """
     with service(context) as purse:
         accounts = purse.budgets() if dataset is None else purse.budgets_of(dataset).accounts
     for account in accounts:
@@ -112,8 +116,18 @@ def budgets(
             account.analyst,
             f"spent {account.spent}",
             f"of {account.allowance}",
+            *_fits(account),
         )
         typer.echo("\t".join(line) + _end(account))
+
+
+def _fits(account: Account) -> Iterator[str]:
+    """What still fits an account that counts in ρ, where sums of ε do not say it."""
+    if account.allowance.rho is not None:
+        yield f"largest ε {account.largest_epsilon:f}"
+    if account.fits_more:
+        numbers = ", ".join(f"{kind} {number}" for kind, number in account.fits_more.items())
+        yield f"at ε = 0.1 fit {numbers}"
 
 
 def _end(account: Account) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from privypurse.amounts import Charge
 from privypurse.cli.documents import print_json, read_object
 from privypurse.cli.service import fail, service
 from privypurse.kinds import Query
@@ -30,9 +31,7 @@ def quote(context: typer.Context, file: Body) -> None:
             rho=body.get("rho"),
             target=body.get("target"),
         )
-    names = ("epsilon", "delta") if quote.charge.epsilon.is_finite() else ("rho",)
-    charge = {name: f"{getattr(quote.charge, name):f}" for name in names}
-    print_json(asdict(quote) | {"charge": charge})
+    print_json(asdict(quote) | {"charge": _stated(quote.charge)})
 
 
 def query(
@@ -54,6 +53,13 @@ def query(
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"quote": quote, "query": query}
+
+
+def _stated(charge: Charge) -> dict[str, str | None]:
+    """A charge as the service states it: without ``rho`` from older ones, ε null if infinite."""
+    epsilon = f"{charge.epsilon:f}" if charge.epsilon.is_finite() else None
+    in_rho = {} if charge.rho is None else {"rho": f"{charge.rho:f}"}
+    return {"epsilon": epsilon, "delta": f"{charge.delta:f}", **in_rho}
 
 
 def _reply(reply: Mapping[str, Any], columns: Columns) -> Mapping[str, Any]:

@@ -97,11 +97,13 @@ def test_listings_are_rows_without_nested_values(play: Play) -> None:
 
 def test_an_account_that_counts_in_rho_says_what_is_left(play: Play) -> None:
     rest = {"epsilon": "0", "delta": "0", "rho": "0.0014"}
-    account = ACCOUNT | {"remaining": rest, "largest_epsilon": "0.052"}
+    fits = {"selection": 7, "top_k": 2}
+    account = ACCOUNT | {"remaining": rest, "largest_epsilon": "0.052", "fits_more": fits}
     purse, _ = play(page(account))
     (one,) = purse.budgets()
     assert (str(one.largest_epsilon), str(one.remaining.rho)) == ("0.052", "0.0014")
     assert str(one.remaining) == "ε = 0, ρ = 0.0014"
+    assert one.fits_more == fits
     assert str(one.allowance) == "ε = 0.5"
     (row,) = purse_of(page(account)).budgets().rows()
     assert (row["remaining_rho"], row["allowance_rho"]) == (0.0014, None)

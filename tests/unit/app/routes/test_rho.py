@@ -158,6 +158,27 @@ def test_budgets_say_how_many_more_fit_by_kind(people: Service, shared: str) -> 
     assert own["fits_more"]["selection"] == 240
 
 
+def test_a_cap_counts_by_the_defaults_of_its_allowances(people: Service) -> None:
+    """An allowance in ε alone draws by permute-and-flip, of four times the ρ."""
+    name = people.dataset("olga", cap=GRANT)
+    people.user("ben", "analyst")
+
+    def fits() -> int:
+        budgets = people("olga", "GET", f"/v1/datasets/{name}/budgets").json()
+        number: int = budgets["cap"]["fits_more"]["selection"]
+        return number
+
+    assert fits() == 62  # Nobody is known yet who asks, so it is the smaller number.
+    assert grant(people, name).status_code == 200
+    assert fits() == 248
+    people.grant("olga", name, "ben", "4")
+    assert fits() == 62
+    auto = {**body(name, "0.1"), "query": {**DEGREE, "selector": "auto"}}
+    assert people("ben", "POST", "/v1/quotes", json=auto).json()["fits_more"] == 40  # of his own
+    promised = people("olga", "PUT", f"/v1/datasets/{name}/cap", json={"composition_delta": "1e-9"})
+    assert promised.json()["fits_more"]["selection"] == 41
+
+
 def test_histories_count_rho(people: Service, shared: str) -> None:
     assert people("ana", "POST", "/v1/queries", json=body(shared, "0.05")).status_code == 201
     for by in ("day", "kind", "mechanism"):
