@@ -245,9 +245,7 @@ def _charges_on(services: Services, dataset: str, in_rho: bool) -> Charges:
     return charges_by_kind(services.datasets.find(dataset), in_rho)
 
 
-def _cap_balance(
-    cap: AccountRow, rows: Sequence[AccountRow], charges: ChargesBy
-) -> AccountBalance:
+def _cap_balance(cap: AccountRow, rows: Sequence[AccountRow], charges: ChargesBy) -> AccountBalance:
     """The cap of a dataset whose allowances are ``rows``, as ``_balance``."""
     defaults = {row.account.limit.has_rho for row in rows} or {True, False}
     return _balance(AccountBalance, cap, charges, defaults)
