@@ -6,6 +6,7 @@ or its content is wider than the window.
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -14,6 +15,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +124,11 @@ class Shop:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("browser")
     # An upload is answered only once it is ready, even on a slow machine.
-    settings = {"PURSE_RELEASE_INTERVAL": "0.02", "PURSE_UPLOAD_WAIT": "60"}
+    settings = {
+        "PURSE_RELEASE_INTERVAL": "0.02",
+        "PURSE_OPENING_INTERVAL": "0",
+        "PURSE_UPLOAD_WAIT": "60",
+    }
     with ServiceProcess(folder / "data", **settings) as service:
         shop = Shop(service.url, {"root": service.admin_key})
         for name, role in (
@@ -159,6 +165,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         shop.ask("distance", "adult", "20", kind="distance", target="work")
         shop.ask("clustering", "adult", "5", kind="clustering", clusters=2)
         shop.ask("statistic", "adult", "0.5", kind="statistic", statistic="count")
+        shop.ask("table", "adult", "1", kind="table", by=["work", "sex"])
         edges = {"kind": "statistic", "statistic": "edges"}
         too_much = {"dataset": "web", "epsilon": "9", "query": edges}
         for _ in range(21):
@@ -178,6 +185,7 @@ PAGES: dict[str, list[str]] = {
         "/ui/ask",
         "/ui/ask?dataset=adult&kind=tree",
         "/ui/ask?dataset=adult&kind=clustering",
+        "/ui/ask?dataset=adult&kind=table",
         "/ui/ask?dataset=adult&kind=statistic&form=count",
         "/ui/ask?dataset=adult&kind=selection&form=attributes",
         "/ui/queries",
@@ -187,6 +195,7 @@ PAGES: dict[str, list[str]] = {
         "/ui/queries/{distance}",
         "/ui/queries/{clustering}",
         "/ui/queries/{statistic}",
+        "/ui/queries/{table}",
         "/ui/ledger",
         "/ui/datasets",
         "/ui/datasets/adult",
@@ -372,6 +381,121 @@ def test_an_analyst_asks_for_a_tree(opened: Open, shop: Shop, script: bool) -> N
             assert window.is_fit() == []
         page.get_by_role("link", name="Your budget", exact=True).click()
         assert page.get_by_text(f"ε {now} left of 100").count() == 1
+
+
+TABLE_FORM = "/ui/ask?dataset=adult&kind=table"
+WORK, SEX = ADULT["attributes"][1]["values"], ADULT["attributes"][0]["values"]
+CELLS = len(WORK) * len(SEX)
+
+
+def shows_the_table(page: Any) -> None:
+    """A heat map with a legend, bars with error bars, and a row for each cell."""
+    page.get_by_role("heading", name="Answer").wait_for()
+    assert page.locator('svg[aria-label^="Heat map of count with a legend"]').count() == 1
+    bars = page.locator('svg[aria-label^="Bars of count with error bars"]')
+    assert bars.locator("rect").count() == bars.locator("path.error").count() == CELLS
+    assert page.get_by_role("region", name="Cells").locator("tbody tr").count() == CELLS
+
+
+def column_of(page: Any, column: int) -> list[str]:
+    """The texts of one column of the answer, from the top to the bottom."""
+    rows = page.get_by_role("region", name="Cells").locator("tbody tr")
+    texts: list[str] = rows.evaluate_all(
+        "(rows, column) => rows.map(row => row.cells[column].textContent)", column
+    )
+    return texts
+
+
+def sorts_by_its_heads(window: Seen) -> None:
+    """Each head sorts upwards, then downwards; a screen reader hears which, and the name alone."""
+    page = window.page
+    cells = page.get_by_role("region", name="Cells")
+    for name, column, key in (("count", 2, float), ("work", 0, WORK.index)):
+        for direction in ("ascending", "descending"):
+            cells.get_by_role("button", name=name, exact=True).click()
+            assert cells.locator("th[aria-sort]").count() == 1
+            head = cells.locator(f'th[aria-sort="{direction}"]')
+            assert head.inner_text().startswith(name)
+            keys = [key(text) for text in column_of(page, column)]
+            assert keys == sorted(keys, reverse=direction == "descending")
+            assert len(keys) == CELLS
+    assert window.is_fit() == []
+
+
+@pytest.mark.parametrize(
+    ("script", "width", "scheme"),
+    [(True, 1280, "light"), (True, 375, "dark"), (False, 375, "dark")],
+)
+def test_an_analyst_builds_a_two_way_table(
+    opened: Open, script: bool, width: int, scheme: str
+) -> None:
+    window = opened("ana", width, color_scheme=scheme, java_script_enabled=script)
+    page = window.page
+    with answering(window):
+        window.go(TABLE_FORM)
+        page.get_by_label("Rows", exact=True).select_option("work")
+        page.get_by_label("Columns", exact=True).select_option("sex")
+        page.get_by_label("ε", exact=True).fill("1.5")
+        page.get_by_role("button", name="Quote").click()
+        page.get_by_role("button", name="Ask, and spend ε 1.5").wait_for()
+        assert page.locator("#quote .big").inner_text() == "ε 1.5"
+        if script:
+            assert window.is_fit() == []
+        page.get_by_role("button", name="Ask, and spend ε 1.5").click()
+        page.wait_for_url("**/ui/queries/*")
+        shows_the_table(page)
+        question = "What is the number of records in adult version 1, by work and sex?"
+        assert page.get_by_text(question).count() == 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if script:
+            sorts_by_its_heads(window)
+        else:
+            assert page.get_by_role("region", name="Cells").get_by_role("button").count() == 0
+        with page.expect_download() as download:
+            page.get_by_role("link", name="CSV", exact=True).click()
+    with Path(download.value.path()).open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["work"], row["sex"]) for row in rows} == set(product(WORK, SEX))
+    assert len(rows) == CELLS
+    for row in rows:
+        assert float(row["count.low"]) <= float(row["count.value"]) <= float(row["count.high"])
+
+
+def test_a_table_is_bought_and_sorted_by_keyboard_alone(opened: Open) -> None:
+    window = opened("ana", 375)
+    page, keyboard = window.page, window.page.keyboard
+
+    def reach(name: str) -> None:
+        """Press Tab until the focused control has this id or text."""
+        focus = "[document.activeElement.id, document.activeElement.textContent.trim()]"
+        for _ in range(200):
+            keyboard.press("Tab")
+            if name in page.evaluate(focus):
+                return
+        raise AssertionError(f"{name} is out of reach")
+
+    with answering(window):
+        window.go(TABLE_FORM)
+        reach("f-by-rows")
+        keyboard.type("work")
+        reach("f-by-columns")
+        keyboard.type("sex")
+        reach("epsilon")
+        keyboard.press("Control+A")
+        keyboard.type("0.75")
+        reach("Quote")
+        keyboard.press("Enter")
+        page.get_by_role("button", name="Ask, and spend ε 0.75").wait_for()
+        reach("Ask, and spend ε 0.75")
+        keyboard.press("Enter")
+        page.wait_for_url("**/ui/queries/*")
+        shows_the_table(page)
+        reach("count")
+        for direction in (1, -1):
+            keyboard.press("Enter")
+            numbers = [direction * float(text) for text in column_of(page, 2)]
+            assert numbers == sorted(numbers)
+        reach("CSV")
 
 
 @pytest.mark.parametrize("script", [True, False])

@@ -24,7 +24,7 @@ from app.queries.parts.metric import (
     predicted,
 )
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.sentences import counted, version_of
+from app.queries.parts.sentences import counted, listing, version_of
 from app.queries.parts.suppression import numbers
 from mechanisms.clustering.cluster import Clustering as Centres
 from mechanisms.clustering.cluster import cluster
@@ -157,11 +157,13 @@ class Clustering(Query):
         )
 
     def question(self, dataset: Dataset, version: int) -> str:
-        by = "learned distances" if self.encoding == "learned_distance" else "0/1 codes"
-        clusters = counted(self.clusters, "cluster")
+        clusters, names = counted(self.clusters, "cluster"), self.distance.attributes
+        by = f", by {listing(names)}" if names else ""
+        is_learned = self.encoding == "learned_distance"
+        distances = "learned distances between values" if is_learned else "values as 0/1 codes"
         return (
-            f"Where do the centres of {clusters} of records lie in "
-            f"{version_of(dataset, version)}, by {by} of their values?"
+            f"Where do the centres of {clusters} of the records of "
+            f"{version_of(dataset, version)} lie{by}, with {distances}?"
         )
 
     def _plan(self, dataset: Dataset) -> ClusteringPlan:

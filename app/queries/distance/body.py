@@ -71,11 +71,13 @@ class Distance(MetricOptions, Query):
         return Release({"distances": {one.attribute.name: self._metric(one) for one in learned}})
 
     def question(self, dataset: Dataset, version: int) -> str:
-        if self.target is not None:
-            of = self.target
-        else:
+        place = version_of(dataset, version)
+        if self.target is None:
             of = f"each of {listing(self.attributes)}" if self.attributes else "every attribute"
-        return f"How far apart are the values of {of} in {version_of(dataset, version)}?"
+            return f"How far apart are the values of {of} in {place}?"
+        others = [name for name in self.attributes or () if name != self.target]
+        by = f", compared by {listing(others)}" if others else ""
+        return f"How far apart are the values of {self.target} in {place}{by}?"
 
     def _plan(self, dataset: Dataset) -> Plan:
         return plan(dataset, self.options(), self.target, self.attributes)

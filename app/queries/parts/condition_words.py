@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from app.queries.parts.sentences import listing
+from app.queries.parts.sentences import listing, number_text
 
 #: The texts of conditions without parts: "all" of no parts always holds, "any" of none never does.
 ALWAYS, NEVER = "the condition always holds", "the condition never holds"
@@ -18,11 +18,17 @@ def phrase(where: Mapping[str, Any]) -> str:
             return listing(map(_part, where[name]), word) if where[name] else empty
     name = where["attribute"]
     if "in" in where:
-        values = [str(value) for value in where["in"]]
+        values = [_text(value) for value in where["in"]]
         return f"{name} is {listing(values, 'or')}" if values else NEVER
-    ends = [f"at least {where['from']}"] if "from" in where else []
-    ends += [f"below {where['to']}"] if "to" in where else []
+    of_dates = isinstance(where.get("from", where.get("to")), str)
+    least, below = ("on or after", "before") if of_dates else ("at least", "below")
+    ends = [f"{least} {_text(where['from'])}"] if "from" in where else []
+    ends += [f"{below} {_text(where['to'])}"] if "to" in where else []
     return f"{name} is {' and '.join(ends)}"
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else number_text(value)
 
 
 def _part(where: Mapping[str, Any]) -> str:

@@ -28,6 +28,11 @@ def listing(items: Iterable[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
+def number_text(value: float) -> str:
+    """Writes a number with all its digits, and a whole one without a decimal point."""
+    return str(value).removesuffix(".0")
+
+
 def words(name: str) -> str:
     """Writes a name as words: "egocentric_density" becomes "egocentric density"."""
     return name.replace("_", " ")

@@ -18,6 +18,15 @@ ObjectiveName = Literal["single", "weighted_sum", "pareto"]
 Weight = Annotated[float, Field(ge=-1e9, le=1e9)]
 
 
+#: Utilities whose name alone is no noun of a sentence.
+NOUNS = {
+    "gini": "Gini gain",
+    "max": "majority count (max)",
+    "true_negatives": "number of true negatives",
+    "true_positives": "number of true positives",
+}
+
+
 class UtilityTerm(Body):
     """A utility, given by its name in the catalogue, with its weight in a weighted sum."""
 
@@ -26,7 +35,7 @@ class UtilityTerm(Body):
 
     def phrase(self) -> str:
         weight = "" if self.weight is None else f"{self.weight:g} × "
-        return weight + words(self.name)
+        return weight + NOUNS.get(self.name, words(self.name))
 
     def term(self) -> Term:
         if self.name not in UTILITIES:
@@ -44,8 +53,9 @@ class SumTerm(Body):
     name: str | None = Field(default=None, max_length=100)
 
     def phrase(self) -> str:
-        members = listing(member.phrase() for member in self.weighted_sum)
-        return f"the weighted sum of {members}"
+        # A comma or an "and" would read as the end of the sum: it is one of several members.
+        members = " + ".join(member.phrase() for member in self.weighted_sum)
+        return f"the weighted sum ({members})"
 
     def term(self) -> Term:
         return Term(OBJECTIVES["weighted_sum"]([member.term() for member in self.weighted_sum]))

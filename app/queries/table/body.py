@@ -14,14 +14,14 @@ from accounting.composition import for_group
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.contract.amounts import Delta
 from app.queries.parts.accuracy import least_loss, only
-from app.queries.parts.condition_words import phrase
 from app.queries.parts.conversion import charge_for, mechanism_loss
 from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, Query, QueryContext
-from app.queries.parts.sentences import listing, version_of, words
+from app.queries.parts.sentences import version_of
 from app.queries.table.answer import answer_of, errors_of
 from app.queries.table.open_answer import open_accuracy, open_answer
 from app.queries.table.parameters import AggregateBody, By, MeasuredBody, grouping_of
+from app.queries.table.sentence import sentence
 from mechanisms.kernels.cells import PARTS
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
@@ -256,11 +256,9 @@ class Table(Query):
         return Release(answer_of(plan, TableColumns(plan, released)))
 
     def question(self, dataset: Dataset, version: int) -> str:
-        what = listing(_noun(one) for one in self.aggregates)
-        by = f", by {listing(map(words, self.request.names))}" if self.by else ""
-        where = f", where {phrase(self.where)}" if self.where is not None else ""
-        verb = "is" if len(self.aggregates) == 1 else "are"
-        return f"What {verb} {what} in {version_of(dataset, version)}{by}{where}?"
+        return sentence(
+            self.aggregates, self.by, self.totals, self.where, version_of(dataset, version)
+        )
 
 
 def accuracy_of(plan: TablePlan) -> dict[str, Any]:
@@ -281,12 +279,3 @@ def _of_kept_rows(dataset: Dataset) -> str:
     if table_domain(dataset).person is None:
         return ""
     return f" The true ones are those of kept rows, at most {dataset.records_per_person} a person."
-
-
-def _noun(one: AggregateBody) -> str:
-    if one.attribute is None:
-        return "the number of persons" if one.name == "persons" else "the number of records"
-    if one.name == "quantiles":
-        shares = listing(f"{share:g}" for share in one.aggregate().shares)  # type: ignore[attr-defined]
-        return f"the {shares} quantiles of {words(one.attribute)}"
-    return f"the {one.name} of {words(one.attribute)}"

@@ -83,8 +83,9 @@ class NaiveBayes(TreeQuery):
 
     def question(self, dataset: Dataset, version: int) -> str:
         return (
-            f"How many records of {version_of(dataset, version)} are in each class of "
-            f"{self._class(dataset)}, and how many of them have each value of {self._inputs()}?"
+            f"How many records of {version_of(dataset, version)} have each value of "
+            f"{self._class(dataset)}, and how many of these have each value of {self._inputs()}, "
+            "one attribute at a time?"
         )
 
     def _accuracy(self, plan: ClassCounts) -> dict[str, Any]:

@@ -47,11 +47,26 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "objective": "pareto",
             "utilities": [
                 {"name": "degree"},
-                {"weighted_sum": [{"name": "egocentric_density", "weight": -1}]},
+                {
+                    "weighted_sum": [
+                        {"name": "egocentric_density", "weight": -1},
+                        {"name": "egocentric_betweenness", "weight": 0.5},
+                    ]
+                },
             ],
         },
         "Which node of github version 3 has the highest Pareto score of degree and the weighted "
-        "sum of -1 × egocentric density?",
+        "sum (-1 × egocentric density + 0.5 × egocentric betweenness)?",
+    ),
+    (
+        ADULT,
+        {
+            "kind": "selection",
+            "candidates": {"attributes": ["sex", "age"], "class_attribute": "occupation"},
+            "utilities": [{"name": "gini"}],
+        },
+        "Which attribute of adult version 3, out of sex and age, has the highest Gini gain about "
+        "occupation?",
     ),
     (
         ADULT,
@@ -110,8 +125,8 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     (
         ADULT,
         {"kind": "tree", "algorithm": "naive_bayes", "attributes": ["sex", "age"]},
-        "How many records of adult version 3 are in each class of income, and how many of them "
-        "have each value of sex and age?",
+        "How many records of adult version 3 have each value of income, and how many of these "
+        "have each value of sex and age, one attribute at a time?",
     ),
     (
         ADULT,
@@ -130,9 +145,20 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     ),
     (
         ADULT,
+        {"kind": "distance", "target": "sex", "attributes": ["sex", "age", "occupation"]},
+        "How far apart are the values of sex in adult version 3, compared by age and occupation?",
+    ),
+    (
+        ADULT,
         {"kind": "clustering", "clusters": 1, "encoding": "one_hot"},
-        "Where do the centres of 1 cluster of records lie in adult version 3, by 0/1 codes of "
-        "their values?",
+        "Where do the centres of 1 cluster of the records of adult version 3 lie, with values as "
+        "0/1 codes?",
+    ),
+    (
+        ADULT,
+        {"kind": "clustering", "clusters": 3, "distance": {"attributes": ["sex", "age"]}},
+        "Where do the centres of 3 clusters of the records of adult version 3 lie, by sex and age, "
+        "with learned distances between values?",
     ),
     (
         ADULT,
@@ -178,7 +204,22 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "where": {"attribute": "income", "in": [">50K"]},
         },
         "What are the number of records, the mean of age and the 0.1 and 0.5 quantiles of age in "
-        "adult version 3, by sex and age, where income is >50K?",
+        "adult version 3, by sex and age (intervals between 0 and 40), where income is >50K?",
+    ),
+    (
+        ADULT,
+        {
+            "kind": "table",
+            "by": [
+                {"attribute": "occupation", "groups": {"hands": ["Craft", "Service"], "rest": []}},
+                "marital_status",
+            ],
+            "aggregates": [{"name": "quantiles", "attribute": "age", "quantiles": [0.5]}],
+            "totals": {"measured": [["marital_status"], []], "share": "0.25"},
+        },
+        "What is the 0.5 quantile of age in adult version 3, by occupation (hands: Craft or "
+        "Service; rest: no value) and marital status, with measured totals by marital status and "
+        "overall?",
     ),
     (
         ADULT,
@@ -228,6 +269,13 @@ def test_every_query_has_a_question_that_names_dataset_and_version() -> None:
                 assert "_" not in sentence
 
 
+def test_a_long_list_of_groups_is_cut() -> None:
+    groups = {f"g{number}": [str(number)] for number in range(40)}
+    body = {"kind": "table", "by": [{"attribute": "open", "groups": groups}]}
+    sentence = QUERY.validate_json(json.dumps(body)).question(ADULT, 1)
+    assert sentence.endswith(", by open (g0: 0; g1: 1; g2: 2; g3: 3; g4: 4; 35 more)?")
+
+
 def test_a_long_list_is_cut() -> None:
     condition = {"attribute": "age", "in": [*range(900)]}
     body = {"kind": "statistic", "statistic": "count", "where": condition}
@@ -241,7 +289,13 @@ def test_a_long_list_is_cut() -> None:
         ({"all": []}, "the condition always holds"),
         ({"any": []}, "the condition never holds"),
         ({"attribute": "age", "in": []}, "the condition never holds"),
-        ({"attribute": "age", "to": 3}, "age is below 3"),
+        ({"attribute": "age", "to": 3.0}, "age is below 3"),
+        ({"attribute": "age", "in": [1234567.5, 7.0, "7.0"]}, "age is 1234567.5, 7 or 7.0"),
+        ({"attribute": "day", "from": "2024-01-01"}, "day is on or after 2024-01-01"),
+        (
+            {"attribute": "day", "from": "2024-01-01", "to": "2024-07-01"},
+            "day is on or after 2024-01-01 and before 2024-07-01",
+        ),
     ],
 )
 def test_a_condition_at_the_edge_has_words(where: dict[str, Any], phrase: str) -> None:

@@ -1,0 +1,70 @@
+"""Writes a table query as a plain English question: what is measured, by what, and of which."""
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from app.queries.parts.condition_words import phrase
+from app.queries.parts.sentences import MOST_ITEMS, listing, number_text, words
+from app.queries.table.parameters import (
+    QUANTILES_DEFAULT,
+    AggregateBody,
+    By,
+    ByEdges,
+    ByGroups,
+    MeasuredBody,
+)
+
+
+def sentence(
+    aggregates: Sequence[AggregateBody],
+    by: Sequence[By],
+    totals: str | MeasuredBody,
+    where: Mapping[str, Any] | None,
+    place: str,
+) -> str:
+    """Returns the question. Totals that are sums of cells need no words; ``place`` is a version."""
+    what = listing(map(_measure, aggregates))
+    verb = "is" if len(aggregates) == 1 else "are"
+    parts = [f"What {verb} {what} in {place}"]
+    if by:
+        parts.append(f"by {listing(map(_grouping, by))}")
+    if isinstance(totals, MeasuredBody):
+        parts.append(f"with measured totals {listing(map(_total, totals.measured))}")
+    if where is not None:
+        parts.append(f"where {phrase(where)}")
+    return f"{', '.join(parts)}?"
+
+
+def _measure(one: AggregateBody) -> str:
+    if one.attribute is None:
+        return "the number of persons" if one.name == "persons" else "the number of records"
+    if one.name == "quantiles":
+        shares = one.quantiles or QUANTILES_DEFAULT
+        noun = "quantile" if len(shares) == 1 else "quantiles"
+        return f"the {listing(map(number_text, shares))} {noun} of {words(one.attribute)}"
+    return f"the {one.name} of {words(one.attribute)}"
+
+
+def _grouping(by: By) -> str:
+    """One attribute, with its intervals or groups if the request names them."""
+    if isinstance(by, ByEdges):
+        return f"{words(by.attribute)} (intervals between {listing(map(number_text, by.edges))})"
+    if isinstance(by, ByGroups):
+        return f"{words(by.attribute)} ({_groups(by.groups)})"
+    return words(by)
+
+
+def _groups(groups: Mapping[str, Sequence[str]]) -> str:
+    """The first groups with their first values, such as "hands: Craft or Sales; none: no value"."""
+    texts = [
+        f"{name}: {listing(values, 'or') if values else 'no value'}"
+        for name, values in islice(groups.items(), MOST_ITEMS)
+    ]
+    if len(groups) > MOST_ITEMS:
+        texts.append(f"{len(groups) - MOST_ITEMS} more")
+    return "; ".join(texts)
+
+
+def _total(names: Sequence[str]) -> str:
+    return f"by {' × '.join(map(words, names))}" if names else "overall"
