@@ -27,9 +27,9 @@ Truths = NDArray[np.bool_]
 TILE = 1 << 16
 #: The most parts into which the rows are cut; each part holds its own copy of all tables.
 PARTS = 4
-#: Up to this many counters, consecutive rows use four separate sets of them, so that no increment
-#: waits for the one before it.
-INTERLEAVED = 1 << 12
+#: Up to this many counters, consecutive rows of a tile use ``SETS`` separate sets of them, so that
+#: no increment waits for the one before it.
+INTERLEAVED, SETS = 1 << 12, 4
 #: The cell offset of a row without a group. It makes the cell number negative in every table of
 #: fewer than 2⁴⁴ cells. Eight such offsets times 2¹⁵ bins fit 64 bits.
 NOWHERE = -(1 << 44)
@@ -100,11 +100,10 @@ def tabulate(cells: Cells, measures: Sequence[Measure], executor: Executor) -> l
     sizes = [cells.size * (1 if m.axis is None else m.axis.size) for m in measures]
 
     def part(ends: tuple[int, int]) -> list[Integers]:
-        sums = [np.zeros((_sets(size), size + 1), np.int64) for size in sizes]
+        sums = [np.zeros(size + 1, np.int64) for size in sizes]
         for start in range(*ends, TILE):
             _add_tile(cells, measures, slice(start, min(start + TILE, ends[1])), sums)
-        # A single set needs no copy, which could be as large as all counters.
-        return [(one.sum(axis=0) if len(one) > 1 else one[0])[:-1] for one in sums]
+        return [one[:-1] for one in sums]
 
     pieces = min(executor.workers, PARTS, -(-cells.rows // TILE) or 1)
     cuts = pairwise(cells.rows * piece // pieces for piece in range(pieces + 1))
@@ -123,23 +122,25 @@ def margin(table: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
     return result
 
 
-def _sets(size: int) -> int:
-    return 4 if size <= INTERLEAVED else 1
-
-
 def _add_tile(
     cells: Cells, measures: Sequence[Measure], rows: slice, sums: Sequence[Integers]
 ) -> None:
     numbers = cells.numbers(rows)
     whole = _closed(numbers, cells.size)
     for measure, table in zip(measures, sums, strict=True):
+        # Separate sets exist for one measure at a time. Those of all measures together would take
+        # four times the memory of the tables.
+        few = len(table) <= INTERLEAVED
+        sets = np.zeros((SETS, len(table)), np.int64) if few else table[np.newaxis]
         if measure.axis is not None:
             groups, size = measure.axis.offsets(1), measure.axis.size
-            _count_divided(numbers, measure.axis.codes(rows), groups, size, table)
+            _count_divided(numbers, measure.axis.codes(rows), groups, size, sets)
         elif measure.values is None:
-            _count(whole, table)
+            _count(whole, sets)
         else:
-            _sum(whole, measure.values(rows), table)
+            _sum(whole, measure.values(rows), sets)
+        if few:
+            table += sets.sum(axis=0)
 
 
 @compiled

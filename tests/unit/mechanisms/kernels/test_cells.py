@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.queries.parts.cost import CELL, FIXED
 from mechanisms.kernels.cells import TILE, Axis, Cells, Measure, bins, margin, tabulate
-from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.executor import Executor, Inline, Part, Result
 
 ROWS = 2 * TILE + 77
 
@@ -49,6 +55,36 @@ def test_cells_are_those_of_numpy(executor: Executor, conditional: bool) -> None
     divided = np.zeros((2, 400, 2), np.int64)
     np.add.at(divided, (GROUPS[FEW[in_bin]], MANY[in_bin], bin[in_bin]), 1)
     assert (histograms == divided).all()
+
+
+class FourThreads(Inline):
+    """Runs four parts at the same time: each waits until all have begun."""
+
+    workers = 4
+
+    def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+        start = Barrier(self.workers)
+
+        def together(part: Part) -> Result:
+            start.wait(60)
+            return kernel(part)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            return list(pool.map(together, parts))
+
+
+def test_four_threads_take_no_more_memory_than_queries_declare() -> None:
+    rows, size, count = 4 * TILE, 4000, 200
+    codes = (np.arange(rows) % size).astype(np.uint16)
+    measures = [Measure(axis=Axis(lambda rows: codes[rows], np.arange(size), size))] * count
+    tracemalloc.start()
+    try:
+        tables = tabulate(Cells((), rows), measures, FourThreads())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (tables[-1] == np.bincount(codes, minlength=size)).all()
+    assert peak <= FIXED + CELL * size * count
 
 
 def test_one_cell_and_no_rows() -> None:
