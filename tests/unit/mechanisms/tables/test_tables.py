@@ -9,20 +9,29 @@ from typing import Any
 import numpy as np
 import pytest
 
+from accounting.composition import total
 from accounting.privacy_loss import NANO, PrivacyLoss
-from mechanisms.model.domains import NeighbouringRelation
+from app.queries.table.answer import answer_of
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import TableRecords
 from mechanisms.noise.laplace_sums import half_width, tail
 from mechanisms.noise.rate import Rate
 from mechanisms.tables.aggregates import CountOf, MeanOf, QuantilesOf, SumOf, VarianceOf
-from mechanisms.tables.columns import Column
+from mechanisms.tables.columns import Column, TableColumns
 from mechanisms.tables.consistency import MeasuredMargin, adjusted
 from mechanisms.tables.grouping import Chapters, Edges, Levels
 from mechanisms.tables.noise import LaplaceNoise
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals
+from mechanisms.tables.tabulate import release
+from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.tables.worlds import (
     ADD_REMOVE,
@@ -134,6 +143,43 @@ def test_measured_margins_agree_with_the_cells_once_adjusted() -> None:
     assert np.allclose(cells.value.reshape(4, 2).sum(axis=0), by_sex.value)
     assert by_sex.raw is not None
     assert not np.allclose(cells.raw.reshape(4, 2).sum(axis=0), by_sex.raw), "it has its own noise"
+
+
+def test_one_charge_for_all_cells_beats_separate_counts() -> None:
+    """Sex × education × income at ε, against a count of each of the 64 cells at ε/64."""
+    levels = {"sex": 2, "education": 16, "income": 2}
+    by = [Levels(name) for name in levels]
+    attributes = (CategoricalAttribute(name, (*map(str, range(n)),)) for name, n in levels.items())
+    adult = Dataset("adult", ADD_REMOVE, TableDomain((*attributes,), max_rows=50_000))
+    empty = TableRecords({name: np.zeros(0, np.uint8) for name in levels}, {})
+    loss, draws = PrivacyLoss(NANO), SeededRandomness(6)
+
+    def errors(by: list[Any], share: PrivacyLoss) -> Any:
+        described = request(by, [CountOf()])
+        assert total(TablePlan(described, adult, share).steps()) == share
+        return columns(described, empty, adult, share, draws).table()["count"].value.ravel()
+
+    together = errors(by, loss)
+    separate = np.concatenate([errors([], share) for share in loss.split(64)])
+    assert len(together) == len(separate) == 64
+    together_rmse, separate_rmse = (np.sqrt(np.square(one).mean()) for one in (together, separate))
+    assert together_rmse <= separate_rmse / 20
+
+
+def test_nothing_private_is_read_after_the_release() -> None:
+    """Columns, totals and adjustments are the same after all records are gone."""
+    records = people()
+    totals = MeasuredTotals((("town",), ()), Fraction(1, 3))
+    described = request([Levels("town"), Levels("sex")], ALL, totals=totals, consistent=True)
+    loss = PrivacyLoss(NANO)
+    plan = TablePlan(described, dataset_of(), loss)
+    released = release(context(records, plan.dataset, loss, SeededRandomness(7)), plan)
+    before = answer_of(plan, TableColumns(plan, released))
+    for column in (*records.codes.values(), *records.values.values()):
+        column[:] = 0
+    records.codes.clear()
+    records.values.clear()
+    assert answer_of(plan, TableColumns(plan, released)) == before
 
 
 def test_a_measured_margin_beats_adding_cells() -> None:
