@@ -63,6 +63,11 @@ class DateAttribute:
         return np.array([numbers[text] for text in self._days.tolist()], np.int64)
 
     @cached_property
+    def starts(self) -> NDArray[np.int32]:
+        """The first day of each bin, as days from ``first`` on, ascending."""
+        return np.flatnonzero(np.diff(self.codes, prepend=-1)).astype(np.int32)
+
+    @cached_property
     def places(self) -> Mapping[str, int]:
         """The code of each level, which records store in its place."""
         return {level: code for code, level in enumerate(self.levels)}

@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.dates import DateAttribute
+from mechanisms.model.domains import Dataset, NumericAttribute, TableDomain
 from mechanisms.model.open_domain import OpenAttribute
 from mechanisms.model.records import TableRecords
 
@@ -72,14 +74,27 @@ def split(flat: NDArray[np.int64], domain: TableDomain) -> dict[Names, NDArray[n
     return tables
 
 
-def cells_as_rows(shape: tuple[int, ...], names: Names) -> TableRecords:
-    """A table of which every cell is one row with the codes of its levels; public."""
-    codes = {}
+def cells_as_rows(dataset: Dataset, names: Names) -> TableRecords:
+    """A table of which every cell of a stored table is one row; public.
+
+    Numbers and dates are the first ones of their bins.
+    """
+    assert isinstance(dataset.domain, TableDomain)
+    shape = stored_tables(dataset.domain)[names]
+    codes: dict[str, NDArray[Any]] = {}
+    values: dict[str, NDArray[np.float64]] = {}
+    days: dict[str, NDArray[np.int32]] = {}
     for axis, (name, size) in enumerate(zip(names, shape, strict=True)):
         small = np.uint8 if size <= 1 << 8 else np.uint16
         places = np.arange(size).reshape([-1 if i == axis else 1 for i in range(len(shape))])
         codes[name] = np.broadcast_to(places, shape).astype(small).ravel()
-    return TableRecords(codes, {})
+        attribute = dataset.domain.attribute(name)
+        # The level of missing cells is the last one. It has no first number: any one serves.
+        if isinstance(attribute, NumericAttribute):
+            values[name] = np.resize(attribute.edges[:-1], size)[codes[name]]
+        elif isinstance(attribute, DateAttribute):
+            days[name] = np.resize(attribute.starts, size)[codes[name]]
+    return TableRecords(codes, values, days=days)
 
 
 @lru_cache(maxsize=256)

@@ -58,7 +58,7 @@ class Count(Part):
         if stored is not None and stored in table.tables:
             # The cells of a stored table are few rows with weights, which add up to the same count.
             cells = table.tables[stored]
-            met = holds(self.where, cells_as_rows(cells.shape, stored), context.dataset)
+            met = holds(self.where, cells_as_rows(context.dataset, stored), context.dataset)
             return Measurement(int((cells.ravel() * met(slice(None))).sum()) >> plan.exponent)
 
         met = holds(self.where, table, context.dataset)

@@ -70,16 +70,32 @@ def fits(where: Condition, dataset: Dataset) -> None:
 
 
 def level_attributes(where: Condition, dataset: Dataset) -> set[str] | None:
-    """The attributes of a condition that reads levels alone; None if it reads numbers or dates."""
+    """The attributes of a condition that levels decide; None if numbers or dates inside bins do.
+
+    The condition must fit.
+    """
     names: set[str] = set()
     for body in _parts(where):
         if "attribute" in body:
             attribute = attribute_named(dataset, body["attribute"])
-            of_levels = isinstance(attribute, CategoricalAttribute | DateAttribute)
-            if not (of_levels and "in" in body):
+            if not _is_of_levels(body, attribute):
                 return None
             names.add(attribute.name)
     return names
+
+
+def _is_of_levels(leaf: Mapping[str, Any], attribute: Attribute) -> bool:
+    """True if either all rows of a level meet the leaf or none does: its ends lie between bins."""
+    if "in" in leaf:
+        return isinstance(attribute, CategoricalAttribute | DateAttribute)
+    ends = [leaf[end] for end in ("from", "to") if end in leaf]
+    if isinstance(attribute, DateAttribute):
+        days, last = map(attribute.offset, ends), len(attribute.codes)
+        return all(day <= 0 or day >= last or day in attribute.starts for day in days)
+    assert isinstance(attribute, NumericAttribute)
+    # The last bin is closed, so an end at its upper edge divides it.
+    *starts, upper = attribute.edges
+    return all(end <= starts[0] or end > upper or end in starts for end in ends)
 
 
 def comparisons(where: Condition, dataset: Dataset) -> int:

@@ -70,8 +70,8 @@ def _cells(context: QueryContext, plan: TablePlan, table: TableRecords) -> Cells
 
 def _sums_of_stored(context: QueryContext, plan: TablePlan, names: Names) -> dict[Part, Integers]:
     """The same from a stored table, whose cells are few rows with weights: private."""
-    stored = context.table.tables[names]
-    cells, weights = _cells(context, plan, cells_as_rows(stored.shape, names)), stored.ravel()
+    weights = context.table.tables[names].ravel()
+    cells = _cells(context, plan, cells_as_rows(context.dataset, names))
     (counts,) = tabulate(cells, [Measure(lambda rows: weights[rows])], context.executor)
     return {Count(): counts}
 

@@ -13,6 +13,7 @@ import pytest
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.queries import QUERY, QueryContext
 from mechanisms.kernels.level_counts import all_level_tables
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -32,7 +33,8 @@ DOMAIN = TableDomain(
         CategoricalAttribute("many", MANY),
         CategoricalAttribute("class", CLASS),
         CategoricalAttribute("few", FEW),
-        NumericAttribute("number", 0.0, 4.0, (0.0, 1.0, 4.0)),
+        NumericAttribute("number", 0.0, 4.0, (0.0, 1.0, 4.0), missing="none"),
+        DateAttribute("day", "2023-12-20", "2024-03-09", "month", missing="none"),
     ),
     class_attribute="class",
     max_rows=ROWS,
@@ -47,6 +49,10 @@ FROM_TABLES: list[dict[str, Any]] = [
     {"kind": "table", "by": [{"attribute": "many", "groups": {"a": ["1", "5"], "b": ["9"]}}]},
     {"kind": "table", "by": ["few"], "where": {"any": [OTHER, {"not": OTHER}]}},
     {"kind": "table", "by": ["many"], "where": {"all": [OTHER, {"attribute": "few", "in": ["z"]}]}},
+    {"kind": "table", "by": ["few"], "where": {"not": {"attribute": "number", "from": 1}}},
+    {"kind": "table", "by": ["day"], "where": {"attribute": "day", "to": "2024-02-01"}},
+    {**COUNT, "where": {"all": [OTHER, {"attribute": "number", "to": 1}]}},
+    {**COUNT, "where": {"attribute": "day", "from": "2024-01-01", "to": "2024-03-01"}},
     {**COUNT, "where": OTHER},
     {**COUNT, "where": {"all": [OTHER, {"not": {"attribute": "class", "in": ["no"]}}]}},
     {
@@ -72,6 +78,8 @@ FROM_ROWS: list[dict[str, Any]] = [
     {"kind": "table", "by": [{"attribute": "number", "edges": [0, 2, 4]}]},
     {"kind": "table", "by": ["few"], "where": {"attribute": "number", "from": 2}},
     {**COUNT, "where": {"all": [OTHER, {"attribute": "number", "to": 2}]}},
+    {**COUNT, "where": {"attribute": "number", "to": 4}},
+    {**COUNT, "where": {"attribute": "day", "from": "2024-01-02"}},
     {"kind": "tree", "max_depth": 3},
     {"kind": "clustering", "clusters": 2, "encoding": "one_hot", "starts": 3},
     {"kind": "distance", "target": "few", "attributes": ["few", "class", "number"]},
@@ -93,7 +101,13 @@ def direct() -> TableRecords:
         "few": rng.integers(0, 3, ROWS).astype(np.uint8),
         "number": (numbers >= 1).astype(np.uint8),
     }
-    return TableRecords(codes, {"number": numbers}, {"number": np.sort(numbers)})
+    # Every tenth number and date is missing, and one number is the upper bound.
+    numbers[-1], numbers[::10], codes["number"][::10] = 4, 2, 2
+    days = rng.integers(0, 81, ROWS).astype(np.int32)
+    codes["day"] = DOMAIN.attribute("day").codes[days].astype(np.uint8)  # type: ignore[union-attr]
+    days[::10], codes["day"][::10] = 0, 4
+    ordered = {"number": np.sort(numbers)}
+    return TableRecords(codes, {"number": numbers}, ordered, days={"day": days})
 
 
 def stored() -> TableRecords:
@@ -104,9 +118,9 @@ def stored() -> TableRecords:
 def without_rows() -> TableRecords:
     """The tables of the same rows, and one row in place of all."""
     records = stored()
-    columns = (records.codes, records.values, records.ordered)
-    codes, values, ordered = ({name: a[:1] for name, a in one.items()} for one in columns)
-    return replace(records, codes=codes, values=values, ordered=ordered)
+    columns = (records.codes, records.values, records.ordered, records.days)
+    codes, values, ordered, days = ({name: a[:1] for name, a in one.items()} for one in columns)
+    return replace(records, codes=codes, values=values, ordered=ordered, days=days)
 
 
 def answer(body: dict[str, Any], dataset: Dataset, records: TableRecords) -> Any:
@@ -132,7 +146,7 @@ def test_answers_that_need_rows_do_not_change_either(body: dict[str, Any]) -> No
         assert answer(body, dataset, stored()) == expected
 
 
-@pytest.mark.parametrize("body", [*FROM_TABLES[:9]], ids=json.dumps)
+@pytest.mark.parametrize("body", [*FROM_TABLES[:13]], ids=json.dumps)
 def test_the_work_follows_from_the_description_and_not_from_the_rows(body: dict[str, Any]) -> None:
     query, loss = QUERY.validate_json(json.dumps(body)), PrivacyLoss(NANO)
     works = []

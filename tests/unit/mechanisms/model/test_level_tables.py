@@ -82,7 +82,7 @@ def test_an_array_of_another_length_is_refused() -> None:
 
 
 def test_cells_are_rows_in_row_major_order() -> None:
-    rows = cells_as_rows((300, 2), ("wide", "class"))
+    rows = cells_as_rows(DATASET, ("wide", "class"))
     assert (rows.codes["wide"].dtype, rows.codes["class"].dtype) == (np.uint16, np.uint8)
     pairs = zip(rows.codes["wide"].tolist(), rows.codes["class"].tolist(), strict=True)
     assert list(pairs) == [(i, j) for i in range(300) for j in range(2)]

@@ -33,6 +33,7 @@ from mechanisms.statistics.predicate import (
     condition_work,
     fits,
     holds,
+    level_attributes,
     part_work,
 )
 from mechanisms.statistics.tables import BLOCK
@@ -270,3 +271,45 @@ def test_parts_of_a_count_follow_from_the_public_bound(rows: int) -> None:
     plan = count.plan(dataset, NANO)
     assert count.measure(context(records, dataset, executor=Parts()), plan).value == rows
     assert lengths == [3]
+
+
+BINNED = Dataset(
+    "binned",
+    NeighbouringRelation.ADD_REMOVE,
+    TableDomain(
+        (
+            NumericAttribute("size", -2.0, 8.0, (-2.0, 3.0, 8.0), missing="none"),
+            DateAttribute("day", "2024-01-20", "2024-03-10", "month", missing="none"),
+        ),
+        max_rows=100,
+    ),
+)
+
+
+@pytest.mark.parametrize("name", ["size", "day"])
+def test_levels_decide_a_range_if_no_bin_has_rows_on_both_sides(name: str) -> None:
+    """Every range of whole numbers or of days, over rows at all of them."""
+    attribute = BINNED.domain.attribute(name)  # type: ignore[union-attr]
+    if name == "size":
+        ends: list[Any] = list(range(-4, 11))
+        values = np.arange(-2.0, 8.5, 0.5)
+        codes = np.where(values >= 3, 1, 0)
+        rows = TableRecords({name: codes.astype(np.uint8)}, {name: values})
+    else:
+        ends = [str(date(2024, 1, 18) + timedelta(day)) for day in range(55)]
+        days = np.arange(len(attribute.codes), dtype=np.int32)
+        rows = TableRecords({name: attribute.codes.astype(np.uint8)}, {}, days={name: days})
+    decided = 0
+    for low, high in product([None, *ends], repeat=2):
+        where = {"attribute": name, **({} if low is None else {"from": low})}
+        where |= {} if high is None else {"to": high}
+        if len(where) == 1 or (None not in (low, high) and not low < high):
+            continue
+        met = holds(where, rows, BINNED)(slice(None))
+        parts = (met[rows.codes[name] == code] for code in range(len(attribute.levels) - 1))
+        is_same = all(part.all() or not part.any() for part in parts)
+        names = level_attributes(where, BINNED)
+        assert names in (None, {name})
+        assert is_same or names is None, where
+        decided += names is not None
+    assert decided >= 9
