@@ -65,7 +65,7 @@ class DateAttribute:
     @cached_property
     def starts(self) -> NDArray[np.int32]:
         """The first day of each bin, as days from ``first`` on, ascending."""
-        return np.flatnonzero(np.diff(self.codes, prepend=-1)).astype(np.int32)
+        return np.searchsorted(self.codes, np.arange(len(self._levels))).astype(np.int32)
 
     @cached_property
     def places(self) -> Mapping[str, int]:

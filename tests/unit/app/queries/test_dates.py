@@ -57,7 +57,7 @@ def test_dates_serve_wherever_bins_do(visits: Service) -> None:
     inside = [day for day in DAYS if date(2023, 12, 24) <= day < date(2024, 2, 29)]
     counts = [sum(str(day)[:7] == month for day in inside) for month in MONTHS]
     assert table["cells"]["count"]["value"] == counts
-    assert table["question"].endswith("where seen is at least 2023-12-24 and below 2024-02-29?")
+    assert table["question"].endswith("where seen is on or after 2023-12-24 and before 2024-02-29?")
     winter = {"attribute": "seen", "groups": {"winter": MONTHS[1:4]}}
     grouped = ask(visits, kind="table", by=[winter, "sex"]).json()["answer"]
     months = [str(day)[:7] for day in DAYS]
