@@ -36,7 +36,9 @@ ADVANCE = Each(
         .returning(_s.id)
     ),
 )
-FACTS = InsertEach(journal)
+FACTS = InsertEach(
+    journal, ("stream", "seq", "at_us", "kind", "actor", "subject", "fact", "digest", "head")
+)
 #: The text of the first fact of a stream; NULL before it is written. This is a subquery, because
 #: SQLite would read the whole journal for a join.
 FIRST_FACT = (
@@ -93,19 +95,8 @@ def write(connection: Connection) -> Callable[[], None]:
         fields = (seen.stream, at_us, fact.kind, fact.actor, fact.subject, fact.text.encode())
         digest = fact_digest(*fields)
         seq, head = seq + 1, next_head(head, digest)
-        rows.append(
-            {
-                "stream": seen.stream,
-                "seq": seq,
-                "at_us": at_us,
-                "kind": int(fact.kind),
-                "actor": fact.actor,
-                "subject": fact.subject,
-                "fact": fact.text,
-                "digest": digest,
-                "head": head,
-            }
-        )
+        stated = (int(fact.kind), fact.actor, fact.subject, fact.text)
+        rows.append((seen.stream, seq, at_us, *stated, digest, head))
     writing.now = Tip(seen.stream, seq, head)
     advanced = ADVANCE.of_each(connection, [(seen.stream, seen.seq, seen.head, seq, head)])
     FACTS.insert(connection, rows)
