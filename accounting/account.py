@@ -175,7 +175,5 @@ def largest_epsilon(limits: Sequence[int], sums: Sequence[int]) -> int:
 
 def remaining(limits: Sequence[int], sums: Sequence[int]) -> PrivacyLoss:
     """What is left in each measure by itself; 0 where another measure admits what lies beyond."""
-    epsilon, delta, rho = (
-        max(0, limit - sum) for limit, sum in zip(limits, sums[:3], strict=False)
-    )
-    return PrivacyLoss(0 if sums[3] else epsilon, delta, rho)
+    epsilon = 0 if sums[3] else max(0, limits[0] - sums[0])
+    return PrivacyLoss(epsilon, max(0, limits[1] - sums[1]), max(0, limits[2] - sums[2]))

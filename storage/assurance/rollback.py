@@ -106,10 +106,10 @@ def _unfreeze(
         total = replace(total, rho_femto=charged.rho_femto, unpriced=charged.unpriced)
         causes = _causes(connection, 0, limit, old, total - charged)
     for cause in causes:
-        entry = change_account(connection, row.id, cause)
-        if entry is None:
+        changed = change_account(connection, row.id, cause)
+        if changed is None:
             raise LedgerAlarm("a frozen account changed while it was being unfrozen")
-        state = Published(row.id, entry["seq"], entry["head"], total, limit.amounts)
+        state = Published(row.id, changed.seq, changed.head, total, limit.amounts)
     return state
 
 

@@ -6,10 +6,9 @@ tables, dialects, pool and transactions; these statements run on a connection of
 
 import re
 from collections import namedtuple
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
-from operator import itemgetter
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -27,7 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.compiler import SQLCompiler
 
-Arguments = Callable[[dict[str, Any]], Any]
+#: A function from values by name, or of ``Each`` on SQLite by position, to the driver's arguments.
+Arguments = Callable[[Any], Any]
 #: The prefix of the names of the parameters that ``Each`` makes for its columns.
 PREFIX = "each_"
 #: The most rows that one INSERT writes. SQLite accepts at most 32,766 values per statement.
@@ -59,7 +59,7 @@ class Hot:
                 name: value for name, value in compiled.params.items() if value is not None
             }
             order = [name.removeprefix(PREFIX) for name in compiled.positiontup or ()]
-            cached = self._text(compiled), _arguments(constants, order)
+            cached = self._text(compiled), self._arguments(constants, order)
             names = [column.name for column in compiled._result_columns]
             statement: Any = namedtuple("Row", names)  # type: ignore[misc]
             self._make = statement._make
@@ -71,6 +71,12 @@ class Hot:
 
     def _text(self, compiled: SQLCompiler) -> str:
         return str(compiled)
+
+    def _arguments(self, constants: dict[str, Any], order: Sequence[str]) -> Arguments:
+        """Arguments by position if the driver needs an ``order``, by name otherwise."""
+        if not order:
+            return lambda values: constants | values
+        return lambda values: tuple(map((constants | values).__getitem__, order))
 
 
 class Each(Hot):
@@ -110,9 +116,23 @@ class Each(Hot):
             return lambda: list(map(self._make, cursor.fetchall()))
         rows: list[Any] = []
         for values in many:
-            cursor = executed(driver, sql, arguments(dict(zip(self._names, values, strict=True))))
+            cursor = executed(driver, sql, arguments(values))
             rows += map(self._make, cursor.fetchall())
         return lambda: rows
+
+    def _arguments(self, constants: dict[str, Any], order: Sequence[str]) -> Arguments:
+        if not order:
+            return super()._arguments(constants, order)
+        names, fixed = self._names, [name for name in constants if name not in self._names]
+        places = [[*fixed, *names].index(name) for name in order]
+        constant = [constants[name] for name in fixed]
+
+        def arguments(values: Sequence[Any]) -> tuple[Any, ...]:
+            if len(values) != len(names):
+                raise ValueError(f"a row has {len(names)} values, got {len(values)}")
+            return tuple(map((*constant, *values).__getitem__, places))
+
+        return arguments
 
     def _for(self, dialect: Dialect) -> Executable:
         if dialect.name != "postgresql":
@@ -128,42 +148,40 @@ class Each(Hot):
 
 
 class InsertEach:
-    """The INSERT of many rows into one table.
+    """The INSERT of many rows into the columns ``names`` of one table.
 
     A row is left out if its values of the columns ``key`` exist; any other conflict is an error.
     """
 
-    def __init__(self, table: Table, *key: str) -> None:
-        self._table, self._key = table, key
+    def __init__(self, table: Table, names: Sequence[str], key: Sequence[str] = ()) -> None:
+        self._table, self._names, self._key = table, names, key
         self._texts: dict[str, str] = {}
 
-    def insert(self, connection: Connection, many: list[dict[str, Any]]) -> Callable[[], int]:
-        """Inserts rows, which must all have the same columns.
+    def insert(self, connection: Connection, many: Sequence[Sequence[Any]]) -> Callable[[], int]:
+        """Inserts rows of values, each in the order of the columns.
 
         Returns a function that gives the number of inserted rows, after ``pipelined`` ends.
         """
         if not many:
             return int
-        # Sorted, because the SQL text is cached, and later rows may have their columns in another
-        # order.
-        names, dialect = sorted(many[0]), connection.dialect
+        names, dialect = self._names, connection.dialect
         sql = self._texts.get(dialect.name)
         if sql is None:
-            sql = self._texts[dialect.name] = self._text(dialect, names)
+            sql = self._texts[dialect.name] = self._text(dialect)
         driver = driver_of(connection)
         if dialect.name == "postgresql":
-            columns = {name: [one[name] for one in many] for name in names}
-            cursor = executed(driver, sql, columns)
+            columns = zip(names, map(list, zip(*many, strict=True)), strict=True)
+            cursor = executed(driver, sql, dict(columns))
             return lambda: int(cursor.rowcount)
         inserted, row = 0, f"({', '.join('?' * len(names))})"
         for start in range(0, len(many), ROWS_AT_ONCE):
             rows = many[start : start + ROWS_AT_ONCE]
             text = sql.replace("?", ", ".join([row] * len(rows)), 1)
-            values = tuple(chain.from_iterable(map(itemgetter(*names), rows)))
-            inserted += executed(driver, text, values).rowcount
+            inserted += executed(driver, text, tuple(chain.from_iterable(rows))).rowcount
         return lambda: inserted
 
-    def _text(self, dialect: Dialect, names: Collection[str]) -> str:
+    def _text(self, dialect: Dialect) -> str:
+        names = self._names
         if dialect.name == "postgresql":
             arrays = (f"%({n})b::{self._table.c[n].type.compile(dialect)}[]" for n in names)
             source = f"SELECT * FROM unnest({', '.join(arrays)})"
@@ -178,13 +196,6 @@ def pipelined(connection: Connection) -> AbstractContextManager[Any]:
     if connection.dialect.name == "postgresql":
         return driver_of(connection).pipeline()  # type: ignore[no-any-return]
     return nullcontext()
-
-
-def _arguments(constants: dict[str, Any], order: Sequence[str]) -> Arguments:
-    """Arguments by position if the driver needs an ``order``, by name otherwise."""
-    if not order:
-        return lambda values: constants | values
-    return lambda values: tuple(map((constants | values).__getitem__, order))
 
 
 def executed(driver: Any, sql: str, arguments: Any = ()) -> Any:

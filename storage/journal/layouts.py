@@ -13,13 +13,14 @@ dataset of the account, for a charge its request, for a release the attempt that
 ``ending_digest`` is the digest of a query's end.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from hashlib import sha256
 from struct import Struct
 from typing import Any
 
 EMPTY_HEAD = bytes(32)
+_NUMBER = Struct(">q")
 
 
 class EntryKind(IntEnum):
@@ -51,15 +52,25 @@ class Layout:
         self._template: list[Any] = [0] * (2 * len(formats))
         self._template[::2] = [Struct(f">{field}").size for field in formats]
         self._template[1] = name
+        self._first = Struct(f">I{formats[0]}I").size
 
-    def digest(self, *values: Any) -> bytes:
-        """The digest of the values of all fields, in their order; 32 bytes."""
+    def packed(self, *values: Any) -> bytes:
+        """The values of all fields, in their order."""
         arguments = self._template.copy()
         arguments[3::2] = values[: self._fields]
         packed = self._struct.pack(*arguments)
         for value in values[self._fields :]:
             packed += len(value).to_bytes(4, "big") + value
-        return sha256(packed).digest()
+        return packed
+
+    def digest(self, *values: Any) -> bytes:
+        """The digest of the values of all fields, in their order; 32 bytes."""
+        return sha256(self.packed(*values)).digest()
+
+    def around_first(self, *values: Any) -> tuple[bytes, bytes]:
+        """The bytes before and after the first field, a number, of these values of the others."""
+        packed = self.packed(0, *values)
+        return packed[: self._first], packed[self._first + _NUMBER.size :]
 
 
 #: Encodings of an entry: account, kind, query id, actor, ε, δ, moment. The second also has a
@@ -131,12 +142,42 @@ def entry_digest(
     They are one per measure, or ε and δ alone in an entry that is not counted in ρ. An entry that
     changes a limit has the change of its permission after them.
     """
+    layout, fields = _layout_of_entry(kind, query_id, actor, amounts, at_us, subject)
+    return layout.digest(account_id, *fields)
+
+
+def entry_digests(
+    kind: int,
+    query_id: bytes | None,
+    actor: int,
+    amounts: Sequence[int],
+    at_us: int,
+    subject: bytes | None = None,
+) -> Callable[[int], bytes]:
+    """The function from an account's id to the digest of an entry that only differs by that id.
+
+    A charge makes such an entry on several accounts, and its other fields are packed once.
+    """
+    layout, fields = _layout_of_entry(kind, query_id, actor, amounts, at_us, subject)
+    before, after = layout.around_first(*fields)
+    return lambda account_id: sha256(before + _NUMBER.pack(account_id) + after).digest()
+
+
+def _layout_of_entry(
+    kind: int,
+    query_id: bytes | None,
+    actor: int,
+    amounts: Sequence[int],
+    at_us: int,
+    subject: bytes | None,
+) -> tuple[Layout, tuple[Any, ...]]:
+    """The layout of an entry, and the values of its fields after the account's id."""
     id = query_id or b""
-    fields = (account_id, kind, id, actor, *amounts, at_us)
+    fields = (kind, id, actor, *amounts, at_us)
     if len(amounts) > 4:
-        return _ENTRY_OF_LIMIT[len(id)].digest(*fields, subject or b"")
+        return _ENTRY_OF_LIMIT[len(id)], (*fields, subject or b"")
     if len(amounts) > 2:
-        return _ENTRY_IN_RHO[len(id)].digest(*fields, subject or b"")
+        return _ENTRY_IN_RHO[len(id)], (*fields, subject or b"")
     if subject is None:
-        return _ENTRY[len(id)].digest(*fields)
-    return _ENTRY_WITH_SUBJECT[len(id)].digest(*fields, subject)
+        return _ENTRY[len(id)], fields
+    return _ENTRY_WITH_SUBJECT[len(id)], (*fields, subject)

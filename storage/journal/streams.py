@@ -11,8 +11,9 @@ of a transaction until ``write``, which is called once before its commit.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import Connection, column, insert, select, update
+from sqlalchemy import Connection, Engine, column, insert, select, update
 
 from storage.database.database import transaction_of
 from storage.database.expressions import now_us, read_now
@@ -36,7 +37,9 @@ ADVANCE = Each(
         .returning(_s.id)
     ),
 )
-FACTS = InsertEach(journal)
+FACTS = InsertEach(
+    journal, ("stream", "seq", "at_us", "kind", "actor", "subject", "fact", "digest", "head")
+)
 #: The text of the first fact of a stream; NULL before it is written. This is a subquery, because
 #: SQLite would read the whole journal for a join.
 FIRST_FACT = (
@@ -47,6 +50,10 @@ FIRST_FACT = (
     .label("first")
 )
 
+#: For each engine: the streams whose first facts were read, with the moment at which each opened;
+#: and the number and length of every stream that these facts name.
+_NAMES: WeakKeyDictionary[Engine, tuple[dict[int, int], set[tuple[int, int]]]]
+_NAMES = WeakKeyDictionary()
 #: Keys of ``Connection.info``: the stream of the connection, and a stream that it lost and is to
 #: name. The dictionary lives as long as the connection to the database.
 STREAM, LOST = "privypurse.stream", "privypurse.lost"
@@ -93,19 +100,8 @@ def write(connection: Connection) -> Callable[[], None]:
         fields = (seen.stream, at_us, fact.kind, fact.actor, fact.subject, fact.text.encode())
         digest = fact_digest(*fields)
         seq, head = seq + 1, next_head(head, digest)
-        rows.append(
-            {
-                "stream": seen.stream,
-                "seq": seq,
-                "at_us": at_us,
-                "kind": int(fact.kind),
-                "actor": fact.actor,
-                "subject": fact.subject,
-                "fact": fact.text,
-                "digest": digest,
-                "head": head,
-            }
-        )
+        stated = (int(fact.kind), fact.actor, fact.subject, fact.text)
+        rows.append((seen.stream, seq, at_us, *stated, digest, head))
     writing.now = Tip(seen.stream, seq, head)
     advanced = ADVANCE.of_each(connection, [(seen.stream, seen.seq, seen.head, seq, head)])
     FACTS.insert(connection, rows)
@@ -122,13 +118,29 @@ def write(connection: Connection) -> Callable[[], None]:
 
 
 def read_tips(connection: Connection) -> list[Tip]:
-    """The streams whose head no other stream names, in order of their numbers."""
-    streams = select(_s.id, _s.seq, _s.head, FIRST_FACT).order_by(_s.id)
-    rows = [row for row in connection.execute(streams) if row.first is not None]
-    named = {
-        (stream, seq) for row in rows for stream, seq, _ in json.loads(row.first).get("tips", ())
-    }
-    return [Tip(*row[:3]) for row in rows if (row.id, row.seq) not in named]
+    """The streams whose head no other stream names, in order of their numbers.
+
+    A process reads the first fact of each stream once, because it never changes.
+    """
+    rows = connection.execute(select(_s.id, _s.opened_us, _s.seq, _s.head).order_by(_s.id)).all()
+    current = {id: opened_us for id, opened_us, *_ in rows}
+    opened, named = _NAMES.get(connection.engine, ({}, set()))
+    if not opened.items() <= current.items():
+        # Danger: a restored backup lacks streams that named others, and these are tips again.
+        opened, named = {}, set()
+    new = current.keys() - opened.keys()
+    if new:
+        # These are copies, because another thread may be reading the others.
+        opened, named = dict(opened), set(named)
+        first_facts = select(_s.id, FIRST_FACT).where(_s.id.between(min(new), max(new)))
+        for id, text in connection.execute(first_facts):
+            if id in new and text is not None:
+                opened[id] = current[id]
+                named.update((stream, seq) for stream, seq, _ in json.loads(text).get("tips", ()))
+        _NAMES[connection.engine] = opened, named
+    return [
+        Tip(id, seq, head) for id, _, seq, head in rows if id in opened and (id, seq) not in named
+    ]
 
 
 def _writing(connection: Connection) -> _Writing:

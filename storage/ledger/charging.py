@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import add
+from operator import add, itemgetter, sub
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -34,7 +34,7 @@ from storage.ledger.accounts import (
     has_key,
     refusal_of,
 )
-from storage.ledger.entries import CHARGE, ENTRIES, Cause, Linking, charge_of
+from storage.ledger.entries import CHARGE, ENTRIES, Linking, SharedEntry, charge_of
 from storage.ledger.requests import QueryState, Reservation, Reserve
 
 #: A function that sends its writes inside a ``pipelined`` block. It returns a second function,
@@ -67,7 +67,12 @@ KNOWN = Each(
         _q.analyst_id == each.analyst_id, _q.idem_key == each.idem_key
     ),
 )
-NEW_QUERIES = InsertEach(query, "analyst_id", "idem_key")
+_NEW = (
+    *("id", "analyst_id", "dataset_id", "dataset_version", "idem_key", "body_hash", "request"),
+    *("form", "salt", *(measure.column for measure in MEASURES), "limited_key", "state"),
+    *("attempt", "attempt_us", "lease_until", "created_us"),
+)
+NEW_QUERIES = InsertEach(query, _NEW, key=("analyst_id", "idem_key"))
 
 
 class _Charging(Linking):
@@ -79,13 +84,20 @@ class _Charging(Linking):
             raise Busy("a later version has taken over this ledger; this process must stop")
         #: After the charges of this batch.
         self.balance = AccountBalance.of(row.rank, row[len(_KEY) + 4 :])
+        self._sums = self.balance.sums
         self.key = AccountKey._make(row[1 : len(_KEY) + 1])
         self.counts_rho = counts_rho(self.balance.limits[0])
 
-    def add(self, cause: Cause) -> None:
-        super().add(cause)
-        sums = tuple(map(add, self.balance.sums, cause.amounts))
-        self.balance = self.balance._replace(sums=sums)
+    def add(self, entry: SharedEntry) -> None:
+        super().add(entry)
+        sums = tuple(map(add, self.balance.sums, entry.amounts))
+        self.balance = AccountBalance(*self.balance[:-1], sums)
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The parameters of the UPDATE ``CHARGE`` that covers all charges of this batch."""
+        moved = map(sub, self.balance.sums, self._sums)
+        return self.id, self.seq - len(self.entries), self.head, self.seq, *moved
 
 
 @dataclass
@@ -103,6 +115,8 @@ class _Batch:
     #: 32 random bytes per request, joined. They salt the digests of private values in the journal,
     #: so that nobody can confirm a guess of such a value.
     salts: bytes
+    #: The accounts of each pair of a dataset and an analyst, in lock order; None if there is none.
+    pairs: dict[tuple[int, int], Sequence[_Charging | None]] = field(default_factory=dict)
     queries: list[dict[str, Any]] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
 
@@ -117,9 +131,7 @@ class _Batch:
         key = (request.analyst_id, request.stored_key)
         if key in self.keys:
             return None
-        own, overall, cap = map(
-            self.accounts.get, charged_accounts(request.dataset_id, request.analyst_id)
-        )
+        own, overall, cap = self._accounts_of(request.dataset_id, request.analyst_id)
         if own is None or cap is None:
             return NotFound("the analyst has no account for this dataset")
         accounts = [own, cap] if overall is None else [own, overall, cap]
@@ -142,14 +154,25 @@ class _Batch:
         self.queries.append(row)
         cause = charge_of(row, at_us)
         # Made once for all accounts: most of the time of a charge is that of small objects.
-        causes = {True: cause, False: cause.counted(False)}
+        entries: dict[bool, SharedEntry] = {}
         for account in accounts:
-            account.add(causes[account.counts_rho])
+            entry = entries.get(account.counts_rho)
+            if entry is None:
+                entry = SharedEntry(cause.counted(account.counts_rho))
+                entries[account.counts_rho] = entry
+            account.add(entry)
         assert cause.subject is not None, "a charge has the digest of its request"
         digest = salted_digest(row["salt"], cause.subject)
         self.facts.append(accepted(row, cause.amounts, digest))
         rest, has_rho = own.balance.remaining, own.balance.has_rho
         return Reservation(request.query_id, 1, version, at_us, own.head, rest, has_rho)
+
+    def _accounts_of(self, dataset_id: int, analyst_id: int) -> Sequence[_Charging | None]:
+        pair = (dataset_id, analyst_id)
+        accounts = self.pairs.get(pair)
+        if accounts is None:
+            accounts = self.pairs[pair] = [*map(self.accounts.get, charged_accounts(*pair))]
+        return accounts
 
     def _row(self, request: Reserve, version: int, at_us: int) -> dict[str, Any]:
         amounts = zip(MEASURES, request.charge.amounts, strict=True)
@@ -221,7 +244,7 @@ def _write(connection: Connection, batch: _Batch) -> Callable[[], None]:
     charged = [account for account in batch.accounts.values() if account.entries]
     # Sorted by key: concurrent batches insert in one order and cannot deadlock.
     rows = sorted(batch.queries, key=lambda row: (row["analyst_id"], row["idem_key"]))
-    inserted = NEW_QUERIES.insert(connection, rows)
+    inserted = NEW_QUERIES.insert(connection, list(map(itemgetter(*_NEW), rows)))
     changed = CHARGE.of_each(connection, [account.values for account in charged])
     ENTRIES.insert(connection, [row for account in charged for row in account.entries])
 

@@ -9,10 +9,7 @@ names the epoch of the schema, so a process that a later version has replaced ch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
-from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, column, select, update
@@ -22,11 +19,12 @@ from accounting.measures import MEASURES
 from storage.database.statements import Each, InsertEach
 from storage.database.tables import EPOCH, budget_account, entry
 from storage.database.types import Big
-from storage.journal.layouts import EntryKind, entry_digest, next_head, request_subject
+from storage.journal.layouts import EntryKind, entry_digests, next_head, request_subject
 from storage.ledger.accounts import LIMITS, MOVED, MOVED_LIMIT, SUMS
 
 _c = budget_account.c
 NOTHING = (0,) * len(MEASURES)
+_PRICE = tuple(measure.column for measure in MEASURES)
 
 Guard = Callable[[Sequence[Any]], ColumnElement[bool]]
 
@@ -74,11 +72,14 @@ CHANGES: dict[EntryKind, Each] = {
 }
 #: The ρ that an account is charged afterwards. It is no new release, so a freeze does not stop it.
 FILL = _change(lambda charge: admits(LIMITS, SUMS, charge), SUMS)
-ENTRIES = InsertEach(entry)
+#: An entry has its own values of the first columns, and shares the others with the entries that the
+#: same cause makes on other accounts.
+_OWN = ("account_id", "seq", "digest", "head")
+_SHARED = ("kind", "query_id", "actor", "at_us", "bound", *MOVED_LIMIT)
+ENTRIES = InsertEach(entry, (*_OWN, *_SHARED))
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """The reason for an entry: its kind, actor, moment and signed amounts, one per measure.
 
     A limit has the change of its permission after them, as ``Limit.amounts``.
@@ -98,10 +99,7 @@ class Cause:
         """The cause of an entry on an account that counts in ρ, or on one that does not."""
         if in_rho or not self.in_rho:
             return self
-        amounts = (*self.amounts[:2], 0, 0)
-        return Cause(
-            self.kind, self.actor, self.at_us, amounts, self.query_id, self.subject, in_rho=False
-        )
+        return self._replace(amounts=(*self.amounts[:2], 0, 0), in_rho=False)
 
     @property
     def listed(self) -> tuple[int, ...]:
@@ -116,54 +114,46 @@ def charge_of(query: Mapping[str, Any], at_us: int) -> Cause:
         *(query["idem_key"].encode(), query["body_hash"], query["request"]),
     )
     # Queries before schema 0009 have no ρ.
-    amounts = tuple(query[measure.column] or 0 for measure in MEASURES)
+    amounts = tuple([query[column] or 0 for column in _PRICE])
     charge = Cause(EntryKind.CHARGE, query["analyst_id"], at_us, amounts, query["id"], subject)
     return charge.counted(query["rho_f"] is not None)
+
+
+class SharedEntry:
+    """The fields that the entries of one cause have in common, computed once for all accounts."""
+
+    def __init__(self, cause: Cause) -> None:
+        id = None if cause.query_id is None else cause.query_id.bytes
+        what = (cause.actor, cause.listed, cause.at_us, cause.subject)
+        self.amounts, self.digest_of = cause.amounts, entry_digests(cause.kind, id, *what)
+        named = (int(cause.kind), cause.query_id, cause.actor, cause.at_us, cause.subject)
+        missing = (None,) * (len(MOVED_LIMIT) - len(cause.listed))
+        self.values = (*named, *cause.listed, *missing)
 
 
 class Linking:
     """A locked account, and the new entries of its hash chain.
 
-    ``row`` has the account's id, sequence number and head, read under the lock.
+    ``row`` has the account's id, sequence number and head, read under the lock. ``seq`` and
+    ``head`` are those after the new entries.
     """
 
     def __init__(self, row: Any) -> None:
         self.id, self.seq, self.head = row.id, row.seq, row.head
-        self.entries: list[dict[str, Any]] = []
-        self.moved = NOTHING
+        self.entries: list[tuple[Any, ...]] = []
 
-    def add(self, cause: Cause) -> None:
-        """Links an entry in memory; the caller stores ``values`` and ``entries``."""
-        id = None if cause.query_id is None else cause.query_id.bytes
-        what = (cause.actor, cause.listed, cause.at_us, cause.subject)
-        digest = entry_digest(self.id, cause.kind, id, *what)
+    def add(self, entry: SharedEntry) -> None:
+        """Links an entry in memory; the caller stores ``entries`` and the new head."""
+        digest = entry.digest_of(self.id)
         self.head = next_head(self.head, digest)
-        self.moved = tuple(map(add, self.moved, cause.amounts))
-        self.entries.append(
-            {
-                "account_id": self.id,
-                "seq": self.seq + len(self.entries) + 1,
-                "kind": int(cause.kind),
-                "query_id": cause.query_id,
-                "actor": cause.actor,
-                **dict(zip_longest(MOVED_LIMIT, cause.listed)),
-                "at_us": cause.at_us,
-                "digest": digest,
-                "head": self.head,
-                "bound": cause.subject,
-            }
-        )
-
-    @property
-    def values(self) -> tuple[Any, ...]:
-        """The parameters of the UPDATE in ``CHANGES`` that covers all new charges or releases."""
-        return self.id, self.seq, self.head, self.seq + len(self.entries), *self.moved
+        self.seq += 1
+        self.entries.append((self.id, self.seq, digest, self.head, *entry.values))
 
 
 def change_account(
     connection: Connection, account_id: int, cause: Cause, seen: int | None = None
-) -> dict[str, Any] | None:
-    """Changes one account as ``cause`` describes, and returns the new entry.
+) -> Linking | None:
+    """Changes one account as ``cause`` describes, and returns it with its new entry.
 
     Returns None and changes nothing if the guard refuses, or if the account does not exist or its
     sequence number is no longer ``seen``.
@@ -173,12 +163,12 @@ def change_account(
     if row is None or seen not in (None, row.seq):
         return None
     account = Linking(row)
-    account.add(cause)
+    account.add(SharedEntry(cause))
     fills = cause.kind == EntryKind.CHARGE and cause.query_id is None
     change = FILL if fills else CHANGES[cause.kind]
     # A limit moves one column more than ``account.values`` sums.
-    values = (row.id, row.seq, account.head, row.seq + 1, *cause.amounts)
+    values = (row.id, row.seq, account.head, account.seq, *cause.amounts)
     if not change.of_each(connection, [values])():
         return None
     ENTRIES.insert(connection, account.entries)
-    return account.entries[0]
+    return account

@@ -243,7 +243,7 @@ def test_a_limit_raised_without_its_fact_is_found(world: World, whose: str) -> N
     bad = verify(world.database).first_bad
     assert bad is not None
     assert (bad.row, bad.reason) == (
-        f"account {id}, entry {entry['seq']}",
+        f"account {id}, entry {entry.seq}",
         "sets a limit without a fact",
     )
 

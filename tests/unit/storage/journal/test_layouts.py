@@ -15,6 +15,7 @@ from storage.journal.layouts import (
     early_ending_digest,
     ending_digest,
     entry_digest,
+    entry_digests,
     next_head,
     release_subject,
     request_subject,
@@ -57,6 +58,19 @@ def test_different_entries_have_different_digests(left: Any, right: Any) -> None
 def test_every_field_is_bound(entry: Any, field: int, other: Any) -> None:
     changed = (*entry[:field], other[field], *entry[field + 1 :])
     assert (entry_digest(*entry) == entry_digest(*changed)) == (entry == changed)
+
+
+@given(entry=entries, more=st.sampled_from([0, 2, 3]), number=numbers, accounts=st.lists(numbers))
+def test_entries_of_one_cause_have_the_digests_of_separate_ones(
+    entry: Any, more: int, number: int, accounts: list[int]
+) -> None:
+    own, kind, id, actor, amounts, at_us, subject = entry
+    # There are two amounts in an entry that is not counted in ρ, four in one that is, and five in
+    # one of a limit.
+    fields = (kind, id, actor, (*amounts, *[number] * more), at_us, subject)
+    digest_of = entry_digests(*fields)
+    for account in (own, *accounts):
+        assert digest_of(account) == entry_digest(account, *fields)
 
 
 def test_the_encodings_of_subjects_are_fixed() -> None:

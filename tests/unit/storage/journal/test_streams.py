@@ -6,16 +6,17 @@ import json
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from storage.database.database import Database
 from storage.database.tables import journal, journal_stream
 from storage.errors import CommitUnknown, LedgerAlarm, StreamAlarm
 from storage.journal import streams
-from storage.journal.facts import Fact, FactKind, changed, number_subject
+from storage.journal.facts import Fact, FactKind, canonical, changed, number_subject
 from storage.journal.layouts import EMPTY_HEAD, fact_digest, next_head
 from storage.journal.streams import read_tips, record
 from tests.support.effort import instructions
+from tests.support.tampering import tampering
 
 
 def fact(name: str) -> Fact:
@@ -148,14 +149,71 @@ def test_the_database_refuses_to_change_what_is_written(database: Database, chan
 
 
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
-def test_tips_are_read_without_the_facts_after_the_first(database: Database) -> None:
+def test_tips_are_read_without_the_facts_after_the_first(
+    database: Database, url: str, tmp_path: Any
+) -> None:
     """They are read every few seconds, and in the transaction that opens a stream."""
 
-    def tips() -> None:
-        with database.read() as connection:
-            assert len(read_tips(connection)) == 1
+    def effort(reader: Database) -> int:
+        def tips() -> None:
+            with reader.read() as connection:
+                assert len(read_tips(connection)) == 1
+
+        return instructions(reader, tips)
 
     write(database, "ada")
-    before = instructions(database, tips)
+    before = effort(database)
     write(database, *map(str, range(500)))
-    assert instructions(database, tips) == before
+    other = Database.open(url, tmp_path)  # which has read no first fact yet
+    assert effort(other) == before
+    other.close()
+
+
+def chained(database: Database, count: int) -> None:
+    """Stores streams of one fact each, of which each names the one before it."""
+
+    def work(connection: Connection) -> None:
+        last = connection.execute(select(journal_stream.c.id)).scalars().all()[-1]
+        for id in range(last + 1, last + 1 + count):
+            tips = canonical({"lost": None, "tips": [[id - 1, 1, ""]]})
+            ends = {"seq": 1, "head": bytes(32)}
+            connection.execute(insert(journal_stream).values(id=id, opened_us=id, **ends))
+            fact = {"at_us": id, "kind": 1, "actor": 0, "subject": b"", "fact": tips}
+            connection.execute(insert(journal).values(stream=id, digest=bytes(32), **fact, **ends))
+
+    database.write(work)
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_the_first_fact_of_a_stream_is_read_once(database: Database) -> None:
+    """They are as many as the connections that ever wrote, and tips are read every few seconds."""
+
+    def read() -> None:
+        with database.read() as connection:
+            assert len(read_tips(connection)) == 2
+
+    write(database, "ada")
+    chained(database, 1)
+    chained(database, 300)
+    first, later = instructions(database, read), instructions(database, read)
+    assert later < first / 2
+    chained(database, 1)
+    assert instructions(database, read) < later + first / 30
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_a_stream_that_a_restored_backup_lacks_names_no_other(database: Database, url: str) -> None:
+    """A backup may be put in the place of the file while a process runs."""
+
+    def tips() -> list[int]:
+        with database.read() as connection:
+            return [tip.stream for tip in read_tips(connection)]
+
+    write(database, "ada")
+    (first,) = stored_streams(database)
+    chained(database, 2)
+    assert tips() == [first.id, first.id + 2]
+    with tampering(url) as run:
+        run(journal.delete().where(journal.c.stream == first.id + 2))
+        run(journal_stream.delete().where(journal_stream.c.id == first.id + 2))
+    assert tips() == [first.id, first.id + 1]
