@@ -87,7 +87,7 @@ def node_tables(
             _count(*own, count, nodes, levels, members, ends, np.array(cells), offsets, counts)
         return counts
 
-    total = np.sum(executor.map(counted, range(parts)), axis=0, dtype=np.int64)
+    total = sum(executor.map(counted, range(parts)), np.zeros(offsets[-1], np.int64))
     tables: dict[int, Counts] = {}
     for group, shape, size, offset in zip(groups, shapes, cells, offsets, strict=False):
         sets = total[offset : offset + _sets(size) * size].reshape(-1, size).sum(axis=0)
@@ -161,13 +161,14 @@ def descend(
         numbers: the new number of each child, −1 if it is a leaf.
     """
     below = np.empty(len(where), np.int32)
-    used, places = np.unique(split, return_inverse=True)
+    used = sorted(set(split.tolist()))
+    places = np.array([used.index(column) for column in split.tolist()], np.int32)
     chosen = [columns[column] for column in used]
 
     def part(start: int) -> None:
         rows = slice(start, start + BLOCK)
         codes = stacked(chosen, rows)
-        _descend(codes, where[rows], places.astype(np.int32), first, numbers, below[rows])
+        _descend(codes, where[rows], places, first, numbers, below[rows])
 
     executor.map(part, range(0, len(where), BLOCK))
     return below

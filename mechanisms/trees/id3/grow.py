@@ -156,7 +156,7 @@ class _TreeGrowth:
 
     def _to_split(self, level: Sequence[Node]) -> list[int]:
         """The numbers of the nodes to split, by their noisy counts."""
-        totals = np.stack([node.counts for node in level]).sum(axis=1)
+        totals = _counts(level).sum(axis=1)
         law, task = self.budget.count_law, self.request.task
         return to_split(
             noisy(totals, law, self.context).tolist(),
@@ -224,6 +224,11 @@ class _TreeGrowth:
         if not leaves:
             return
         law = self.budget.leaf_law(depth)
-        counts = noisy(np.stack([leaf.counts for leaf in leaves]), law, self.context)
+        counts = noisy(_counts(leaves), law, self.context)
         for leaf, released in zip(leaves, counts.tolist(), strict=True):
             leaf.release(released, law)
+
+
+def _counts(nodes: Sequence[Node]) -> Integers:
+    """The private class counts of nodes, shape (nodes, classes)."""
+    return np.concatenate([node.counts for node in nodes]).reshape(len(nodes), -1)
