@@ -76,6 +76,8 @@ class PrivacyLoss:
         """
         if parts < 1:
             raise ValueError(f"a loss is split into at least one part, got {parts}")
+        if parts == 1:
+            return self, self
         amounts = self.amounts[:-1]
         each = [amount // parts for amount in amounts]
         last = [amount - one * (parts - 1) for amount, one in zip(amounts, each, strict=True)]

@@ -29,9 +29,10 @@ def counts_by_levels(
         names: one or two attributes of each table, in the order of its axes.
         sizes: the public number of levels of each attribute.
     """
-    missing = [one for one in dict.fromkeys(names) if _stored(records, one) is None]
-    counted = _counted(records, missing, sizes, executor)
-    return [counted[one] if one in counted else _contiguous(records, one) for one in names]
+    stored = {one: stored_counts(records, one) for one in names}
+    missing = [one for one, table in stored.items() if table is None]
+    tables = stored | _counted(records, missing, sizes, executor)
+    return [table for one in names if (table := tables[one]) is not None]
 
 
 def all_level_tables(records: TableRecords, domain: TableDomain, executor: Executor) -> Counts:
@@ -46,19 +47,15 @@ def all_level_tables(records: TableRecords, domain: TableDomain, executor: Execu
     return np.concatenate([np.zeros(0, np.int64), *(table.ravel() for table in tables)])
 
 
-def _stored(records: TableRecords, names: Names) -> Counts | None:
+def stored_counts(records: TableRecords, names: Names) -> Counts | None:
+    """The stored table of these attributes, in the order of ``names``: private; None if there is
+    none."""
     table = records.tables.get(names)
-    if table is not None or len(names) < 2:
-        return table
-    turned = records.tables.get(names[::-1])
-    return None if turned is None else turned.T
-
-
-def _contiguous(records: TableRecords, names: Names) -> Counts:
-    table = _stored(records, names)
-    assert table is not None
+    if table is None and len(names) == 2:
+        turned = records.tables.get(names[::-1])
+        table = None if turned is None else turned.T
     # A copy has the one layout that kernels are compiled for, and nobody can write to the original.
-    return np.array(table, np.int64, order="C")
+    return None if table is None else np.array(table, np.int64, order="C")
 
 
 def _counted(

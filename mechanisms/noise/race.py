@@ -70,7 +70,7 @@ def first_to_arrive(
     """The first k to arrive, in order; with ``gumbel`` at λ·gap + ln E, without at λ·gap − E."""
     words = np.empty(scores.size, dtype=np.uint64)
     runners = _Candidates(words, gumbel, widen, scores, int(scores.max()), rate)
-    low = np.empty(scores.size) if k > 1 else None
+    low = np.empty(scores.size) if k > 1 or scores.size <= _BLOCK else None
 
     def part(job: tuple[int, int, WordSource]) -> list[tuple[float, int, int]]:
         first, last, source = job
@@ -88,7 +88,8 @@ def first_to_arrive(
     blocks = [block for listed in executor.map(part, jobs) for block in listed]
     if low is not None:
         return _first(runners, np.arange(scores.size), low, k, rate, randomness)
-    # For a single draw the least bound of each block names the few where the first may be.
+    # For a single draw the least bound of each block names the few where the first may be, and no
+    # list of all bounds is needed.
     _, start, stop = min(blocks)
     latest = runners.bounds(slice(start, stop), upper=True).min()
     near = np.concatenate([np.arange(*span) for least, *span in blocks if least <= latest])

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.kernels.level_counts import counts_by_levels
-from mechanisms.kernels.partition import Nodes, descend, node_tables
+from mechanisms.kernels.level_counts import counts_by_levels, stored_counts
+from mechanisms.kernels.partition import Nodes, descend, joined, node_tables
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.level_tables import rows_read
+from mechanisms.model.level_tables import rows_read, stored_table
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.model.work import NOTHING, Work, times, together, work
 from mechanisms.noise.count_noise import noisy, variance
@@ -54,11 +54,19 @@ class Id3:
         rows, task = row_bound(dataset), self.task
         criterion, levels = CRITERIA[self.criterion], sum(task.levels)
         scored = criterion.table_work(rows, levels, len(task.labels), self.sensitivity)
-        names = ((one.name, task.classes.name) for one in task.attributes)
-        root = sum(rows_read(dataset, name, rows) for name in names)
-        below = rows * len(task.levels) * (self.splits - 1)
-        counted = work("rows of nodes", root + below) if self.splits else NOTHING
-        nodes = sum(most_nodes(task.levels, depth) for depth in range(self.splits + 1))
+        names = {one.name: (one.name, task.classes.name) for one in task.attributes}
+        missing = [name for name in names if stored_table(dataset, names[name]) is None]
+        stored = sum(rows_read(dataset, names[one], rows) for one in names if one not in missing)
+        # Where nodes are many, fewer attributes are counted together. So at each depth the largest
+        # number of nodes decides.
+        most = [most_nodes(task.levels, depth) for depth in range(self.splits + 1)]
+        sizes = {one.name: len(one.levels) for one in task.attributes}
+        root = len(joined([sizes[name] for name in missing], len(task.labels)))
+        below = sum(
+            len(joined(task.levels, nodes * len(task.labels))) for nodes in most[1 : self.splits]
+        )
+        counted = work("rows of nodes", stored + rows * (root + below)) if self.splits else NOTHING
+        nodes = sum(most)
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
         each = work("nodes", nodes * NODE + cells)
         dearer = GAUSSIAN_WORK if loss.unpriced else 1
@@ -135,7 +143,8 @@ class _TreeGrowth:
         level, parents = [root], list[Node]()
         for depth in range(self.budget.splits):
             chosen = self._to_split(level)
-            self._label([node for i, node in enumerate(level) if i not in set(chosen)], depth)
+            inner = set(chosen)
+            self._label([node for i, node in enumerate(level) if i not in inner], depth)
             if not chosen:
                 return root
             if parents:
@@ -147,7 +156,7 @@ class _TreeGrowth:
 
     def _to_split(self, level: Sequence[Node]) -> list[int]:
         """The numbers of the nodes to split, by their noisy counts."""
-        totals = np.array([node.counts.sum() for node in level], dtype=np.int64)
+        totals = _counts(level).sum(axis=1)
         law, task = self.budget.count_law, self.request.task
         return to_split(
             noisy(totals, law, self.context).tolist(),
@@ -167,7 +176,7 @@ class _TreeGrowth:
         if where is None:
             where = np.zeros(len(self.classes[0]), dtype=np.int32)
         self.where = descend(
-            [codes for codes, _ in self.columns],
+            self.columns,
             where,
             np.array([node.attribute for node in parents], dtype=np.int32),
             np.cumsum([0, *children[:-1]], dtype=np.int32),
@@ -191,12 +200,18 @@ class _TreeGrowth:
     def _tables(self, nodes: Sequence[Node], attributes: Sequence[int]) -> list[Integers]:
         """The level × class counts of each attribute in each node: private."""
         context, task = self.context, self.request.task
-        if self.where is None:
-            names = [(task.attributes[a].name, task.classes.name) for a in attributes]
-            roots = counts_by_levels(context.table, names, self._sizes, context.executor)
-            return [table[None] for table in roots]
-        columns = [self.columns[a] for a in attributes]
-        return node_tables(columns, self.classes, self.where, len(nodes), context.executor)
+        tables: dict[int, Integers] = {}
+        where = self.where
+        if where is None:
+            named = {a: (task.attributes[a].name, task.classes.name) for a in attributes}
+            stored = {a: stored_counts(context.table, named[a]) for a in attributes}
+            tables = {a: table[None] for a, table in stored.items() if table is not None}
+            where = np.zeros(len(self.classes[0]), np.int32)
+        missing = [a for a in attributes if a not in tables]
+        columns = [self.columns[a] for a in missing]
+        counted = node_tables(columns, self.classes, where, len(nodes), context.executor)
+        tables.update(zip(missing, counted, strict=True))
+        return [tables[a] for a in attributes]
 
     @property
     def _sizes(self) -> dict[str, int]:
@@ -209,6 +224,11 @@ class _TreeGrowth:
         if not leaves:
             return
         law = self.budget.leaf_law(depth)
-        counts = noisy(np.stack([leaf.counts for leaf in leaves]), law, self.context)
+        counts = noisy(_counts(leaves), law, self.context)
         for leaf, released in zip(leaves, counts.tolist(), strict=True):
             leaf.release(released, law)
+
+
+def _counts(nodes: Sequence[Node]) -> Integers:
+    """The private class counts of nodes, shape (nodes, classes)."""
+    return np.concatenate([node.counts for node in nodes]).reshape(len(nodes), -1)

@@ -12,9 +12,10 @@ with Gaussian noise, the variances are added, which is the same rule.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from mechanisms.model.number import CONFIDENCE, Number
@@ -39,10 +40,13 @@ class Node:
     released: list[int] = field(default_factory=list)
     raw: list[int] = field(default_factory=list)
     #: For each law of noise, the number of noise draws of that law in one raw count.
-    noises: Counter[Law] = field(default_factory=Counter)
+    noises: dict[Law, int] = field(default_factory=dict)
     pruned: bool = False
-    #: A bound on the variance of the noise of all leaf counts below.
-    variance: Fraction = Fraction(0)
+
+    @property
+    def variance(self) -> Fraction:
+        """A bound on the variance of the noise of all counts of a leaf together."""
+        return _variance(tuple(self.noises.items()), len(self.released))
 
     def split(self, attribute: int, table: Integers) -> None:
         """Add one child per level of ``attribute``, with the class counts of the level."""
@@ -52,16 +56,13 @@ class Node:
 
     def release(self, counts: Sequence[int], law: Law) -> None:
         """Turn the node into a leaf with these noisy counts, whose noise has this law."""
-        self.released, self.raw = list(counts), list(counts)
-        self.noises = Counter({law: 1})
-        self.variance = len(counts) * variance(law)
+        self.released, self.raw, self.noises = list(counts), list(counts), {law: 1}
 
-    def prune(self, released: Sequence[int], variance: Fraction) -> None:
+    def prune(self, released: Sequence[int], noises: dict[Law, int]) -> None:
         """Turn a node whose children are leaves into a leaf with these sums of their counts."""
         self.raw = [sum(each) for each in zip(*(child.raw for child in self.children), strict=True)]
-        self.noises = sum((child.noises for child in self.children), self.noises)
+        self.noises, self.released = noises, list(released)
         self.children, self.pruned = [], True
-        self.released, self.variance = list(released), variance
 
     def numbers(self) -> list[Number]:
         """The released counts of a leaf; the interval is of the raw count."""
@@ -102,7 +103,24 @@ def prune(node: Node) -> None:
     clamped = [[max(count, 0) for count in child.released] for child in node.children]
     sums = [sum(column) for column in zip(*clamped, strict=True)]
     label = sums.index(max(sums))
-    whole = sum((child.variance for child in node.children), node.variance)
+    noises = _added(node.children)
+    whole = _variance(tuple(noises.items()), len(sums))
     gain = sum(map(max, clamped)) - max(sums)
     if all(child.label() == label for child in node.children) or gain**2 <= whole:
-        node.prune(sums, whole)
+        node.prune(sums, noises)
+
+
+def _added(leaves: Iterable[Node]) -> dict[Law, int]:
+    """For each law, the number of noise draws in the sum of one raw count of each leaf."""
+    noises: Counter[Law] = Counter()
+    for leaf in leaves:
+        for law, draws in leaf.noises.items():
+            noises[law] += draws
+    return noises
+
+
+# Most nodes of a tree have the same children, and fractions take long to add up.
+@lru_cache(maxsize=1024)
+def _variance(noises: tuple[tuple[Law, int], ...], counts: int) -> Fraction:
+    each = (draws * variance(law) for law, draws in noises)
+    return counts * sum(each, Fraction(0))
