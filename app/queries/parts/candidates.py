@@ -92,7 +92,7 @@ class TreeList(CandidateBody):
         return self
 
     def phrase(self, dataset: Dataset, place: str, count: int) -> tuple[str, str]:
-        subject = f"{_several(count, 'decision tree')} out of {len(self.trees)}, on {place},"
+        subject = f"{_several(count, 'decision tree')} of the {len(self.trees)} given, on {place},"
         of = class_of(dataset, self.class_attribute)
         return subject, f" for the value {self.positive_class} of {of}"
 

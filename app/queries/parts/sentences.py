@@ -17,7 +17,9 @@ def version_of(dataset: Dataset, version: int) -> str:
     text = f"{dataset.name} version {version}"
     if not isinstance(dataset.domain, TableDomain) or dataset.domain.person is None:
         return text
-    return f"{text} (at most {counted(dataset.records_per_person, 'row')} of each person kept)"
+    return (
+        f"{text} (which keeps at most {counted(dataset.records_per_person, 'row')} of each person)"
+    )
 
 
 def listing(items: Iterable[str], last: str = "and") -> str:

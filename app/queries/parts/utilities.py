@@ -55,6 +55,7 @@ class SumTerm(Body):
     def phrase(self) -> str:
         # A comma or an "and" would read as the end of the sum: it is one of several members.
         members = " + ".join(member.phrase() for member in self.weighted_sum)
+        members = members.replace(" + -", " − ")
         return f"the weighted sum ({members})"
 
     def term(self) -> Term:

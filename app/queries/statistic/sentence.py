@@ -20,7 +20,8 @@ def sentence(statistic: str, fields: Mapping[str, Any], place: str) -> str:
             of, share = fields["attribute"], fields["quantile"]
             return f"What is the {share:g} quantile of {of} over the records of {place}{where}?"
         case "smallest_sum":
-            return f"What is the sum of the first public values of {place}, up to its cut-off?"
+            values = f"the smallest public values of {place}, those up to its private cut-off"
+            return f"What is the sum of {values}?"
         case "two_triangles":
             return f"How many pairs of triangles that share an edge does {place} have?"
         case "stars":

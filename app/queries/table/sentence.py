@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from app.queries.parts.condition_words import phrase
-from app.queries.parts.sentences import MOST_ITEMS, listing, number_text, words
+from app.queries.parts.sentences import MOST_ITEMS, listing, number_text
 from app.queries.table.parameters import (
     QUANTILES_DEFAULT,
     AggregateBody,
@@ -42,17 +42,17 @@ def _measure(one: AggregateBody) -> str:
     if one.name == "quantiles":
         shares = one.quantiles or QUANTILES_DEFAULT
         noun = "quantile" if len(shares) == 1 else "quantiles"
-        return f"the {listing(map(number_text, shares))} {noun} of {words(one.attribute)}"
-    return f"the {one.name} of {words(one.attribute)}"
+        return f"the {listing(map(number_text, shares))} {noun} of {one.attribute}"
+    return f"the {one.name} of {one.attribute}"
 
 
 def _grouping(by: By) -> str:
     """One attribute, with its intervals or groups if the request names them."""
     if isinstance(by, ByEdges):
-        return f"{words(by.attribute)} (intervals between {listing(map(number_text, by.edges))})"
+        return f"{by.attribute} (intervals between {listing(map(number_text, by.edges))})"
     if isinstance(by, ByGroups):
-        return f"{words(by.attribute)} ({_groups(by.groups)})"
-    return words(by)
+        return f"{by.attribute} ({_groups(by.groups)})"
+    return by
 
 
 def _groups(groups: Mapping[str, Sequence[str]]) -> str:
@@ -67,4 +67,4 @@ def _groups(groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _total(names: Sequence[str]) -> str:
-    return f"by {' × '.join(map(words, names))}" if names else "overall"
+    return f"by {' × '.join(names)}" if names else "overall"

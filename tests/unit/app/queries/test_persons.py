@@ -63,7 +63,7 @@ def test_kept_rows_are_counted_and_every_question_says_so(visits: Service) -> No
     assert sum(by_ward["cells"]["count"]["value"]) == KEPT
     tree = ask(visits, {"kind": "tree", "algorithm": "id3", "class_attribute": "ward"})
     for answer in (count, by_ward, tree.json()["answer"]):
-        assert "visits version 1 (at most 2 rows of each person kept)" in answer["question"]
+        assert "visits version 1 (which keeps at most 2 rows of each person)" in answer["question"]
 
 
 def test_persons_are_counted_once_per_cell_and_their_totals_are_no_sums(visits: Service) -> None:

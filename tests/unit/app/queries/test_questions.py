@@ -95,8 +95,8 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "candidates": {"trees": [STUMP, {"label": ">50K"}], "positive_class": ">50K"},
             "utilities": [{"name": "true_positive_rate"}],
         },
-        "Which decision tree out of 2, on adult version 3, has the highest true positive rate "
-        "for the value >50K of income?",
+        "Which decision tree of the 2 given, on adult version 3, has the highest true positive "
+        "rate for the value >50K of income?",
     ),
     (
         ADULT,
@@ -218,7 +218,7 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "totals": {"measured": [["marital_status"], []], "share": "0.25"},
         },
         "What is the 0.5 quantile of age in adult version 3, by occupation (hands: Craft or "
-        "Service; rest: no value) and marital status, with measured totals by marital status and "
+        "Service; rest: no value) and marital_status, with measured totals by marital_status and "
         "overall?",
     ),
     (
