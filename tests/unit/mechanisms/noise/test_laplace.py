@@ -65,6 +65,21 @@ def test_discrete_laplace_is_private_and_no_more(p: Fraction) -> None:
         assert worst == p**-moved
 
 
+def test_coarse_noise_is_finer_noise_and_more() -> None:
+    """The vector of the theory: base 3/4 is base 1/2 plus, with a chance of 5/6, base 3/4."""
+    coarse, fine = Fraction(3, 4), Fraction(1, 2)
+    stays = fine * (1 - coarse) ** 2 / (coarse * (1 - fine) ** 2)
+    assert stays == Fraction(1, 6)
+
+    def more(d: int) -> Fraction:
+        return stays * (d == 0) + (1 - stays) * discrete_laplace_probability(d, coarse)
+
+    reach = range(-150, 151)
+    for d in range(6):
+        both = sum(discrete_laplace_probability(d - one, fine) * more(one) for one in reach)
+        assert abs(both - discrete_laplace_probability(d, coarse)) < Fraction(1, 10**15)
+
+
 @pytest.mark.parametrize("scale", [0.3, 1.0, 17.5])
 def test_rounded_laplace_is_the_floor_of_laplace(scale: float) -> None:
     def below(x: float) -> float:

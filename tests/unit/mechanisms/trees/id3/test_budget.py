@@ -79,6 +79,9 @@ def test_rho_is_that_of_the_most_expensive_path() -> None:
     assert total_rho(longest) == 6298380582993
     half = Budget(PrivacyLoss.parse("0.5"), 5).steps(exponential, [2] * 5, 2)
     assert round(total_rho(half) / 10**15, 4) == 0.1026
+    # The published table: with such leaves ρ admits 0, 1 and 15 queries of E = 1, 3 and 10.
+    room = [rho_limit(e * NANO, ATTO // 10**6) for e in (1, 3, 10)]
+    assert [one // total_rho(half) for one in room] == [0, 1, 15]
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
