@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernels.preparation import GRAPH_COLUMNS
-from mechanisms.kernels.totals import GRAPH_TOTALS
+from mechanisms.kernels.graphs.preparation import GRAPH_COLUMNS
+from mechanisms.kernels.graphs.totals import GRAPH_TOTALS
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

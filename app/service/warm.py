@@ -26,8 +26,8 @@ from app.service.speeds import MachineSpeeds
 from app.telemetry import logs
 from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.contingency import level_counts
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.preparation import preparation_work, prepare_graph, prepare_totals
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.domains import (
     Dataset,

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.records import GraphRecords

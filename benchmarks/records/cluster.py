@@ -24,7 +24,7 @@ from benchmarks.data.graphs import random_edges, read_edge_list
 from benchmarks.data.tables import Table, coded
 from benchmarks.result import Cell, Result, timed
 from benchmarks.rounds import clocked
-from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.graphs.graph import compressed_rows
 from mechanisms.model.executor import Executor
 from storage.files.arrays import write_arrays
 from storage.ingest import CodedGraph, UploadLimits

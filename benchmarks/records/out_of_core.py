@@ -23,7 +23,7 @@ from benchmarks.bench import Bar, Bench, Setting
 from benchmarks.data.graphs import graph_dataset, random_edges
 from benchmarks.result import Result
 from benchmarks.rounds import in_own_process, memory
-from mechanisms.kernels.memory import preparation_memory
+from mechanisms.kernels.graphs.memory import preparation_memory
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

@@ -15,9 +15,9 @@ from benchmarks.bench import Bar, Bench, Setting, edges_of
 from benchmarks.data.graphs import read_edge_list
 from benchmarks.result import Result
 from benchmarks.rounds import Rounds, wall
-from mechanisms.kernels.egocentric import GRID_BITS, egocentric_block
-from mechanisms.kernels.graph import Nodes, Offsets, compressed_rows
-from mechanisms.kernels.ranks import equal_blocks, ranked, search_work
+from mechanisms.kernels.graphs.egocentric import GRID_BITS, egocentric_block
+from mechanisms.kernels.graphs.graph import Nodes, Offsets, compressed_rows
+from mechanisms.kernels.graphs.ranks import equal_blocks, ranked, search_work
 
 COMPARED = ("enron", "github")
 WORKERS = 2

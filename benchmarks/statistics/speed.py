@@ -21,10 +21,10 @@ from benchmarks.data.graphs import EdgeList, graph_dataset, graph_records, read_
 from benchmarks.data.tables import number_dataset, number_records
 from benchmarks.result import Result
 from benchmarks.rounds import Rounds, clocked, wall
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.pairs_of_nodes import open_maximum
-from mechanisms.kernels.ranks import ranked
-from mechanisms.kernels.supports import edge_supports
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.pairs_of_nodes import open_maximum
+from mechanisms.kernels.graphs.ranks import ranked
+from mechanisms.kernels.graphs.supports import edge_supports
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import Records

@@ -19,8 +19,8 @@ class GraphRecords:
 
     ``indptr`` int64 (nodes + 1,) and ``indices`` int32 (2 · edges,): the neighbours of node v are
     ``indices[indptr[v]:indptr[v + 1]]``, ascending. ``columns`` holds one private array per name,
-    of shape (nodes,); ``mechanisms.kernels.preparation`` lists them. ``totals`` holds private int64
-    arrays of the whole graph; ``mechanisms.kernels.totals`` lists them.
+    of shape (nodes,); ``mechanisms.kernels.graphs.preparation`` lists them. ``totals`` holds
+    private int64 arrays of the whole graph; ``mechanisms.kernels.graphs.totals`` lists them.
     """
 
     indptr: NDArray[np.int64]

@@ -48,5 +48,5 @@ def most_second_order(dataset: Dataset) -> int:
 
 
 def total(graph: GraphRecords, name: str) -> int:
-    """Return one private total of the graph; ``mechanisms.kernels.totals`` lists them."""
+    """Return one private total of the graph; ``mechanisms.kernels.graphs.totals`` lists them."""
     return int(graph.totals[name][0])

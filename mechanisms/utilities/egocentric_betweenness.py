@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from mechanisms.kernels.egocentric import GRID_BITS, LARGEST_DEGREE
+from mechanisms.kernels.graphs.egocentric import GRID_BITS, LARGEST_DEGREE
 from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery

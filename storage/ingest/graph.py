@@ -85,7 +85,7 @@ class EdgeCollector:
 
     def finish(self) -> CodedGraph:
         """The graph of all edges. Raises: InvalidRecords if an edge repeats an earlier one."""
-        from mechanisms.kernels.graph import first_repeated, windowed_rows
+        from mechanisms.kernels.graphs.graph import first_repeated, windowed_rows
 
         source, target = (column.array() for column in self._ends)
         indptr = np.concatenate(([0], np.cumsum(self._degrees)))

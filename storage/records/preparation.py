@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.kernels.graphs.memory import most_parts, preparation_memory
 from mechanisms.kernels.level_counts import all_level_tables
-from mechanisms.kernels.memory import most_parts, preparation_memory
 from mechanisms.model.domains import (
     Dataset,
     Domain,
@@ -183,7 +183,11 @@ def _graph_arrays(
     graph: CodedGraph, executor: Executor, work_limit: int, parts: int, progress: Progress | None
 ) -> dict[str, NDArray[Any]]:
     # The import is here, so that the first upload loads these kernels and not the start.
-    from mechanisms.kernels.preparation import preparation_work, prepare_graph, prepare_totals
+    from mechanisms.kernels.graphs.preparation import (
+        preparation_work,
+        prepare_graph,
+        prepare_totals,
+    )
 
     if preparation_work(graph.indptr, graph.indices, work_limit) > work_limit:
         refuse(

@@ -125,7 +125,13 @@ def test_starting_the_service_loads_no_library_it_may_never_need() -> None:
     assert loaded.stdout.strip() == "[]"
 
 
-SPREADS = ("forests.py", "preparation.py", "set_tables.py", "subsets.py", "supports.py")
+SPREADS = (
+    "forests.py",
+    "graphs/preparation.py",
+    "graphs/supports.py",
+    "set_tables.py",
+    "subsets.py",
+)
 
 
 def test_what_is_spread_draws_nothing() -> None:

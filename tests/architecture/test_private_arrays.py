@@ -17,13 +17,13 @@ FORBIDDEN = frozenset(
 )
 #: File and called name, with the reason why it may stand there.
 ALLOWED = {
-    ("kernels/graph.py", "argsort"): "preparation of an upload",
-    ("kernels/graph.py", "flatnonzero"): "preparation of an upload",
-    ("kernels/graph.py", "sort"): "preparation of an upload",
-    ("kernels/pairs_of_nodes.py", "argsort"): "preparation of an upload",
-    ("kernels/ranks.py", "unique"): "preparation of an upload",
-    ("kernels/totals.py", "argsort"): "preparation of an upload",
-    ("kernels/totals.py", "flatnonzero"): "preparation of an upload",
+    ("kernels/graphs/graph.py", "argsort"): "preparation of an upload",
+    ("kernels/graphs/graph.py", "flatnonzero"): "preparation of an upload",
+    ("kernels/graphs/graph.py", "sort"): "preparation of an upload",
+    ("kernels/graphs/pairs_of_nodes.py", "argsort"): "preparation of an upload",
+    ("kernels/graphs/ranks.py", "unique"): "preparation of an upload",
+    ("kernels/graphs/totals.py", "argsort"): "preparation of an upload",
+    ("kernels/graphs/totals.py", "flatnonzero"): "preparation of an upload",
     ("clustering/encoding.py", "median"): "over public encodings",
     ("distances/context_scores.py", "flatnonzero"): "the pairs that decide; N of them at most",
     ("noise/order.py", "argsort"): "the k noisy values that are released",

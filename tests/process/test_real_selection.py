@@ -16,8 +16,8 @@ import pytest
 from numpy.typing import NDArray
 
 from app.demo.service import ServiceProcess
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.preparation import prepare_graph
 from mechanisms.model.executor import Inline
 from tests.process.real_graphs import MAX_DEGREE, read_edges, register
 from tests.process.session import Session

@@ -17,7 +17,7 @@ from benchmarks.data.graphs import graph_dataset, graph_records, induced, read_e
 from benchmarks.reproduction.papers import DAMPENING
 from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result, exact, mean
 from benchmarks.selections.cases import BETWEENNESS, BOUNDS, EPSILONS, Case, true_order
-from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.graphs.graph import compressed_rows
 from mechanisms.model.sensitivity import Sensitivity
 
 SAMPLES, SIZE, K, TIMES = 10, 50, 5, 10

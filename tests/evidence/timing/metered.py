@@ -22,9 +22,9 @@ from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.queries.parts.candidates import utilities_of
 from app.queries.parts.dataset_examples import candidates_of
 from app.queries.parts.query import Query
-from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.kernels.level_counts import all_level_tables
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

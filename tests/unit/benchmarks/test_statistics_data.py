@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.data.graphs import read_edge_list
 from benchmarks.data.tables import read_salaries
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.model.executor import Inline
 from tests.support.data import FOLDER, data_file
 

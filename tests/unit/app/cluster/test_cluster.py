@@ -23,8 +23,8 @@ pytest.importorskip("distributed", reason="needs the extra `cluster`")
 from app.cluster.executor import ClusterExecutor, ClusterFailed
 from mechanisms.kernels.columns import stacked
 from mechanisms.kernels.forests import confusion
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.domains import CategoricalAttribute, TableDomain
 from mechanisms.model.executor import Arrays, Executor, Inline, PartResult

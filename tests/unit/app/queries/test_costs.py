@@ -15,7 +15,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.queries.parts.cost import FIXED
 from app.service.made_up import table_domain
-from mechanisms.kernels.preparation import GRAPH_COLUMNS
+from mechanisms.kernels.graphs.preparation import GRAPH_COLUMNS
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Inline

@@ -21,8 +21,8 @@ from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.queries.parts.candidates import utilities_of
 from app.queries.parts.dataset_examples import candidates_of
 from app.service.warm import stored_types, warm
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import GraphRecords, Records, TableRecords

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mechanisms.kernels.graph import compressed_rows
+from mechanisms.kernels.graphs.graph import compressed_rows
 
 REFERENCE_NODES = ["a", "b", "v0", "v1", "v2", "v3", "v4", "v5"]
 #: The graph of the worked examples in the paper on local dampening, numbered in this order.

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mechanisms.kernels.graph import compressed_rows
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.kernels.graphs.graph import compressed_rows
+from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,

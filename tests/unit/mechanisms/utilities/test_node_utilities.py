@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.egocentric import LARGEST_DEGREE
+from mechanisms.kernels.graphs.egocentric import LARGEST_DEGREE
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.domains import Dataset, NeighbouringRelation, PrefixDomain
 from mechanisms.model.errors import UnsupportedQuery

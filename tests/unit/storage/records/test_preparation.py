@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mechanisms.kernels.memory import preparation_memory
-from mechanisms.kernels.preparation import GRAPH_COLUMNS, preparation_work
+from mechanisms.kernels.graphs.memory import preparation_memory
+from mechanisms.kernels.graphs.preparation import GRAPH_COLUMNS, preparation_work
 from mechanisms.model.domains import Dataset, Domain, NeighbouringRelation, PrefixDomain
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import GraphRecords, PrefixRecords, TableRecords

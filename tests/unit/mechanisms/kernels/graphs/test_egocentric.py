@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from mechanisms.kernels import egocentric as kernels
-from mechanisms.kernels.egocentric import (
+from mechanisms.kernels.graphs import egocentric as kernels
+from mechanisms.kernels.graphs.egocentric import (
     GRID_BITS,
     LARGEST_DEGREE,
     LARGEST_MATRIX,
@@ -19,7 +19,7 @@ from mechanisms.kernels.egocentric import (
     egocentric_work,
     savings,
 )
-from mechanisms.kernels.ranks import ranked
+from mechanisms.kernels.graphs.ranks import ranked
 from tests.unit.mechanisms.kernels.oracles import (
     NAMED,
     REFERENCE,

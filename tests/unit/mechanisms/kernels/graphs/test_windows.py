@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.graph import compressed_rows, first_repeated, windowed_rows, windows
-from tests.unit.mechanisms.kernels.test_graph import columns, pairs, plain_first_duplicate
+from mechanisms.kernels.graphs.graph import compressed_rows, first_repeated, windowed_rows, windows
+from tests.unit.mechanisms.kernels.graphs.test_graph import columns, pairs, plain_first_duplicate
 
 
 @settings(deadline=None)

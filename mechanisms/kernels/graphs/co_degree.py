@@ -8,8 +8,8 @@ rank, and raises the maxima of both.
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.graph import Nodes, Offsets
-from mechanisms.kernels.ranks import RankedGraph
+from mechanisms.kernels.graphs.graph import Nodes, Offsets
+from mechanisms.kernels.graphs.ranks import RankedGraph
 
 
 def co_degree_floor(graph: RankedGraph) -> Nodes:

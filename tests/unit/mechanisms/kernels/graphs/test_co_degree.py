@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.co_degree import co_degree_block, co_degree_floor, co_degree_work
-from mechanisms.kernels.ranks import ranked
+from mechanisms.kernels.graphs.co_degree import co_degree_block, co_degree_floor, co_degree_work
+from mechanisms.kernels.graphs.ranks import ranked
 from tests.unit.mechanisms.kernels.oracles import NAMED, by_rank, co_degree, graphs, rows_of
 
 

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from mechanisms.kernels.pairs_of_nodes import degree_pairs, open_maximum
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
-from mechanisms.kernels.ranks import ranked
-from mechanisms.kernels.supports import by_row, edge_supports
-from mechanisms.kernels.totals import GRAPH_TOTALS
+from mechanisms.kernels.graphs.pairs_of_nodes import degree_pairs, open_maximum
+from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
+from mechanisms.kernels.graphs.ranks import ranked
+from mechanisms.kernels.graphs.supports import by_row, edge_supports
+from mechanisms.kernels.graphs.totals import GRAPH_TOTALS
 from mechanisms.model.executor import Inline
+from tests.unit.mechanisms.kernels.graphs.test_preparation import Threads
 from tests.unit.mechanisms.kernels.oracles import NAMED, graphs, neighbours, rows_of
-from tests.unit.mechanisms.kernels.test_preparation import Threads
 
 
 def fast(graph: nx.Graph, workers: int = 1) -> dict[str, list[int]]:

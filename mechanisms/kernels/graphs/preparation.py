@@ -9,7 +9,7 @@ Danger: all are private and leave only through a mechanism whose loss was charge
 | ``egocentric_betweenness`` | int64 | betweenness of v in steps of 2⁻²⁶, see ``egocentric`` |
 | ``co_degree`` | int32 | κ(v), the most neighbours that v shares with any other node |
 
-``mechanisms.kernels.totals`` has the totals of a graph.
+``mechanisms.kernels.graphs.totals`` has the totals of a graph.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernels.co_degree import co_degree_block, co_degree_floor, co_degree_work
-from mechanisms.kernels.egocentric import LARGEST_DEGREE, egocentric_block, egocentric_work
-from mechanisms.kernels.graph import Nodes, Offsets
-from mechanisms.kernels.memory import MOST
-from mechanisms.kernels.ranks import RankedGraph, equal_blocks, ranked, search_work
-from mechanisms.kernels.totals import graph_totals, totals_work
+from mechanisms.kernels.graphs.co_degree import co_degree_block, co_degree_floor, co_degree_work
+from mechanisms.kernels.graphs.egocentric import LARGEST_DEGREE, egocentric_block, egocentric_work
+from mechanisms.kernels.graphs.graph import Nodes, Offsets
+from mechanisms.kernels.graphs.memory import MOST
+from mechanisms.kernels.graphs.ranks import RankedGraph, equal_blocks, ranked, search_work
+from mechanisms.kernels.graphs.totals import graph_totals, totals_work
 from mechanisms.model.executor import Arrays, Executor, PartResult
 
 GRAPH_COLUMNS = ("degree", "inner_edges", "egocentric_betweenness", "co_degree")

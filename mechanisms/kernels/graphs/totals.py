@@ -17,11 +17,11 @@ array, of length one except for the pairs.
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernels.graph import PIECE, Nodes, windows
-from mechanisms.kernels.memory import MOST
-from mechanisms.kernels.pairs_of_nodes import degree_pairs, flip_maximum, open_maximum
-from mechanisms.kernels.ranks import RankedGraph
-from mechanisms.kernels.supports import Supports, by_row, edge_supports, support_work
+from mechanisms.kernels.graphs.graph import PIECE, Nodes, windows
+from mechanisms.kernels.graphs.memory import MOST
+from mechanisms.kernels.graphs.pairs_of_nodes import degree_pairs, flip_maximum, open_maximum
+from mechanisms.kernels.graphs.ranks import RankedGraph
+from mechanisms.kernels.graphs.supports import Supports, by_row, edge_supports, support_work
 from mechanisms.model.executor import Executor
 
 GRAPH_TOTALS = (

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.graph import Offsets
-from mechanisms.kernels.memory import MOST
-from mechanisms.kernels.ranks import RankedGraph, equal_blocks, row_sums
+from mechanisms.kernels.graphs.graph import Offsets
+from mechanisms.kernels.graphs.memory import MOST
+from mechanisms.kernels.graphs.ranks import RankedGraph, equal_blocks, row_sums
 from mechanisms.model.executor import Arrays, Executor, PartResult
 
 #: The number of triangles on each edge, which is below the largest degree.

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels import graph as kernels
-from mechanisms.kernels.graph import compressed_rows, first_repeated
+from mechanisms.kernels.graphs import graph as kernels
+from mechanisms.kernels.graphs.graph import compressed_rows, first_repeated
 from tests.unit.mechanisms.kernels.oracles import NAMED, edge_list, graphs
 
 pairs = st.integers(2, 12).flatmap(

@@ -14,8 +14,8 @@ import numpy as np
 
 from mechanisms.kernels.bits import set_bits
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.graph import Nodes, Offsets
-from mechanisms.kernels.ranks import RankedGraph, Ranks
+from mechanisms.kernels.graphs.graph import Nodes, Offsets
+from mechanisms.kernels.graphs.ranks import RankedGraph, Ranks
 
 #: Betweenness is prepared in steps of 2⁻²⁶. A query shifts it right to the coarser grid that it
 #: uses.

@@ -7,9 +7,9 @@ reaches the bound of the next node. This early end changes the run time, never t
 import numpy as np
 
 from mechanisms.kernels.compiled import compiled
-from mechanisms.kernels.graph import Offsets
-from mechanisms.kernels.ranks import RankedGraph
-from mechanisms.kernels.supports import Supports
+from mechanisms.kernels.graphs.graph import Offsets
+from mechanisms.kernels.graphs.ranks import RankedGraph
+from mechanisms.kernels.graphs.supports import Supports
 
 
 @compiled

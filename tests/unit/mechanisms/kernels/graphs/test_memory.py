@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mechanisms.kernels import totals
-from mechanisms.kernels.memory import MOST, most_parts, preparation_memory
-from mechanisms.kernels.preparation import prepare_graph, prepare_totals
+from mechanisms.kernels.graphs import totals
+from mechanisms.kernels.graphs.memory import MOST, most_parts, preparation_memory
+from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.model.executor import Arrays, Executor, Inline, Part, PartResult
 from tests.unit.mechanisms.kernels.oracles import NAMED, rows_of
 

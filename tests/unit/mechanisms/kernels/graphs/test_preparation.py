@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from mechanisms.kernels import preparation
-from mechanisms.kernels.preparation import (
+from mechanisms.kernels.graphs import preparation
+from mechanisms.kernels.graphs.preparation import (
     GRAPH_COLUMNS,
     check_degree_bound,
     preparation_work,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mechanisms.kernels.ranks import equal_blocks, ranked, search_work
+from mechanisms.kernels.graphs.ranks import equal_blocks, ranked, search_work
 from tests.unit.mechanisms.kernels.oracles import NAMED, by_rank, graphs, rows_of
 
 
