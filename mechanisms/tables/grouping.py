@@ -45,6 +45,10 @@ class Grouping(ABC):
         """The comparisons that find the group of one row, at least 1."""
         return 1
 
+    def is_of_levels(self, dataset: Dataset) -> bool:
+        """True if all rows of a level are in one group, so that counts of levels are enough."""
+        return True
+
     def work(self, dataset: Dataset) -> Work:
         """The public work of ``labels`` and ``axis`` besides that on each group."""
         return NOTHING
@@ -116,6 +120,12 @@ class Edges(Grouping):
     def comparisons(self) -> int:
         """The search of a number among the edges halves them."""
         return len(self.edges).bit_length()
+
+    def is_of_levels(self, dataset: Dataset) -> bool:
+        *edges, upper = self._checked(dataset).edges
+        # The last bin is closed: at an inner edge it has some rows of the next bin of the public
+        # description.
+        return self.edges[-1] == upper and set(self.edges[:-1]) <= set(edges)
 
     def __post_init__(self) -> None:
         if not 2 <= len(self.edges) <= MAX_EDGES:

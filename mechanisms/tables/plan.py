@@ -21,7 +21,6 @@ from mechanisms.statistics.grid import Plan as Grid
 from mechanisms.statistics.grid import rate_at_most
 from mechanisms.statistics.predicate import level_attributes
 from mechanisms.statistics.tables import public_rows, replaces
-from mechanisms.tables.grouping import Chapters, Levels
 from mechanisms.tables.noise import GaussianNoise, LaplaceNoise, Noise
 from mechanisms.tables.parts import Count, Part
 from mechanisms.tables.request import Margin, TableRequest
@@ -82,7 +81,7 @@ class TablePlan:
         """The stored table that has all counts of the cells; None if the rows must be read."""
         if any(one.part != Count() for one in self.measurements):
             return None
-        if not all(isinstance(one, Levels | Chapters) for one in self.request.by):
+        if not all(one.is_of_levels(self.dataset) for one in self.request.by):
             return None
         names = level_attributes(self.request.where, self.dataset)
         return None if names is None else stored_table(self.dataset, {*names, *self.request.names})

@@ -234,6 +234,7 @@ def stored_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
         yield {"kind": "table", "by": by}
     yield {"kind": "table", "by": ["A"], "where": where}
     yield {"kind": "table", "by": ["A"], "where": {"attribute": "number", "from": 2}}
+    yield {"kind": "table", "by": [{"attribute": "number", "edges": [2, 4]}]}
     for candidates in candidates_of(dataset).values():
         utilities = [{"name": "count" if "values_of" in candidates else "information_gain"}]
         if "trees" not in candidates:

@@ -34,6 +34,7 @@ DOMAIN = TableDomain(
         CategoricalAttribute("class", CLASS),
         CategoricalAttribute("few", FEW),
         NumericAttribute("number", 0.0, 4.0, (0.0, 1.0, 4.0), missing="none"),
+        NumericAttribute("wide", 0.0, 8.0, (0.0, 1.0, 3.0, 5.0, 8.0), missing="none"),
         DateAttribute("day", "2023-12-20", "2024-03-09", "month", missing="none"),
     ),
     class_attribute="class",
@@ -50,6 +51,7 @@ FROM_TABLES: list[dict[str, Any]] = [
     {"kind": "table", "by": ["few"], "where": {"any": [OTHER, {"not": OTHER}]}},
     {"kind": "table", "by": ["many"], "where": {"all": [OTHER, {"attribute": "few", "in": ["z"]}]}},
     {"kind": "table", "by": ["few"], "where": {"not": {"attribute": "number", "from": 1}}},
+    {"kind": "table", "by": [{"attribute": "wide", "edges": [1, 3, 8]}, "few"]},
     {"kind": "table", "by": ["day"], "where": {"attribute": "day", "to": "2024-02-01"}},
     {**COUNT, "where": {"all": [OTHER, {"attribute": "number", "to": 1}]}},
     {**COUNT, "where": {"attribute": "day", "from": "2024-01-01", "to": "2024-03-01"}},
@@ -76,6 +78,7 @@ FROM_ROWS: list[dict[str, Any]] = [
     {"kind": "table", "by": ["few", "many", "class"]},
     {"kind": "table", "by": ["few"], "aggregates": [{"name": "sum", "attribute": "number"}]},
     {"kind": "table", "by": [{"attribute": "number", "edges": [0, 2, 4]}]},
+    {"kind": "table", "by": [{"attribute": "wide", "edges": [0, 1, 5]}]},
     {"kind": "table", "by": ["few"], "where": {"attribute": "number", "from": 2}},
     {**COUNT, "where": {"all": [OTHER, {"attribute": "number", "to": 2}]}},
     {**COUNT, "where": {"attribute": "number", "to": 4}},
@@ -106,8 +109,12 @@ def direct() -> TableRecords:
     days = rng.integers(0, 81, ROWS).astype(np.int32)
     codes["day"] = DOMAIN.attribute("day").codes[days].astype(np.uint8)  # type: ignore[union-attr]
     days[::10], codes["day"][::10] = 0, 4
-    ordered = {"number": np.sort(numbers)}
-    return TableRecords(codes, {"number": numbers}, ordered, days={"day": days})
+    wide = rng.integers(0, 9, ROWS).astype(np.float64)
+    codes["wide"] = np.minimum(np.searchsorted([1, 3, 5, 8], wide, "right"), 3).astype(np.uint8)
+    wide[::7], codes["wide"][::7] = 4, 4
+    values = {"number": numbers, "wide": wide}
+    ordered = {name: np.sort(one) for name, one in values.items()}
+    return TableRecords(codes, values, ordered, days={"day": days})
 
 
 def stored() -> TableRecords:
@@ -146,7 +153,7 @@ def test_answers_that_need_rows_do_not_change_either(body: dict[str, Any]) -> No
         assert answer(body, dataset, stored()) == expected
 
 
-@pytest.mark.parametrize("body", [*FROM_TABLES[:13]], ids=json.dumps)
+@pytest.mark.parametrize("body", [*FROM_TABLES[:14]], ids=json.dumps)
 def test_the_work_follows_from_the_description_and_not_from_the_rows(body: dict[str, Any]) -> None:
     query, loss = QUERY.validate_json(json.dumps(body)), PrivacyLoss(NANO)
     works = []
