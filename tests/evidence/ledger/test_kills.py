@@ -51,12 +51,12 @@ def scene(world: World, url: str, tmp_path: Path, in_rho: bool) -> Scene:
     [
         ("sqlite", 1, True),
         pytest.param("sqlite", 1, False, marks=pytest.mark.slow),
-        pytest.param("sqlite", 2, False, marks=pytest.mark.slow),
+        pytest.param("sqlite", 2, True, marks=pytest.mark.slow),
         ("sqlite", 3, False),
         pytest.param("sqlite", 3, True, marks=pytest.mark.slow),
         pytest.param("postgresql", 1, True, marks=pytest.mark.postgres),
         pytest.param("postgresql", 1, False, marks=[pytest.mark.postgres, pytest.mark.slow]),
-        pytest.param("postgresql", 2, False, marks=[pytest.mark.postgres, pytest.mark.slow]),
+        pytest.param("postgresql", 2, True, marks=[pytest.mark.postgres, pytest.mark.slow]),
         pytest.param("postgresql", 3, True, marks=[pytest.mark.postgres, pytest.mark.slow]),
     ],
     indirect=["kind", "in_rho"],
@@ -89,5 +89,8 @@ class TestPostgresql:
     def kind(self) -> str:
         return "postgresql"
 
+    @pytest.mark.parametrize(
+        "in_rho", [True, pytest.param(False, marks=pytest.mark.slow)], indirect=True
+    )
     def test_backends_are_killed(self, scene: Scene, nursery: Nursery) -> None:
         assert scenes.kill_backends(scene, nursery, Random(7), 40, least=21) > 20

@@ -60,6 +60,20 @@ def test_every_request_is_valid_fits_its_dataset_and_is_of_the_kind(kind: Kind) 
 
 
 @EACH
+def test_no_default_takes_gaussian_noise(kind: Kind) -> None:
+    """Danger: one such charge closes the way by ε. A body that names ε has a finite one."""
+    requests = [kind.examples.request, *(one.request for one in kind.examples.queries.values())]
+    for request in requests:
+        if "rho" in request:
+            continue
+        body = QueryRequest.model_validate_json(json.dumps(request))
+        for query in (body.query, body.query.in_rho()):
+            charge = query.price(DATASETS[body.dataset], body.loss).charge()
+            assert not charge.unpriced
+            assert charge.epsilon_nano == body.loss.epsilon_nano
+
+
+@EACH
 def test_the_examples_of_a_stored_type_fit_it(kind: Kind) -> None:
     """And every kind has some; the warm-up computes them all."""
     bodies = [

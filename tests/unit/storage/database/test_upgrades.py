@@ -28,6 +28,7 @@ from storage.database.tables import EPOCH
 from storage.errors import Busy, LedgerAlarm, UnusableDatabase
 from storage.journal.facts import FactKind, canonical
 from storage.journal.layouts import EMPTY_HEAD, EntryKind, entry_digest, fact_digest, next_head
+from storage.ledger import charging
 from storage.ledger.ledger import Replay, Reservation, Reserve
 from storage.people.person_facts import user_state
 from storage.people.users import Users
@@ -376,4 +377,20 @@ def test_a_process_whose_epoch_has_passed_cannot_charge(upgraded: Database) -> N
         ledger.reserve(Reserve(UUID(int=11), 3, 1, "new", body, loss("0.1"), b"{}"))
     with pytest.raises(Busy):
         ledger.grant(1, 3, allowance(5), actor_id=1)
+    assert contents(upgraded) == before
+
+
+def test_the_guard_itself_names_the_epoch(
+    upgraded: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the epoch rises after a process has read the account."""
+    raised = tables.budget_account.update().values(epoch=EPOCH + 1)
+    upgraded.write(lambda connection: connection.execute(raised))
+    monkeypatch.setattr(charging, "EPOCH", EPOCH + 1)  # as if it had read the account before
+    before = contents(upgraded)
+    body = sha256(b"body").digest()
+    with pytest.raises((Busy, LedgerAlarm)):
+        BlockingLedger(upgraded).reserve(
+            Reserve(UUID(int=11), 3, 1, "new", body, loss("0.1"), b"{}")
+        )
     assert contents(upgraded) == before
