@@ -1,5 +1,7 @@
 """Quotes: the price and the accuracy of a query. They use public facts only, so they are free."""
 
+import asyncio
+
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
 from app.contract.errors import UnsupportedQuery
 from app.contract.queries import ChargeOut, QuoteOut
@@ -15,7 +17,8 @@ from storage.queries.lookup import LookedUp, QueryLookup
 async def quote(services: Services, caller: Caller, request: QuoteRequest) -> QuoteOut:
     """The price and the accuracy of a query that is not run. Reads no records, charges nothing.
 
-    Raises: NotFound, UnsupportedQuery, TooCostly, NoRecords.
+    Raises: NotFound, UnsupportedQuery, TooCostly, NoRecords; RateLimited or Busy if too many quotes
+        with a target are under way.
     """
     require(caller, "analyst")
     look_up = QueryLookup(services.database, services.datasets, services.ledger).look_up
@@ -32,7 +35,10 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
     if request.target is None:
         loss = request.loss
     else:
-        loss = query.loss_reaching(public, request.target)
+        # The search takes up to seconds for forests, so it keeps neither the event loop waiting nor
+        # more threads than one analyst may have.
+        with services.reads.slot(caller.id):
+            loss = await asyncio.to_thread(query.loss_reaching, public, request.target)
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:
             raise UnsupportedQuery("no epsilon between 0.000001 and 1000000 reaches this target")
     price = query.price(public, loss)

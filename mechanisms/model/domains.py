@@ -128,10 +128,11 @@ class TableDomain:
 
     def attribute(self, name: str) -> Attribute:
         """The attribute called ``name``. Raises: KeyError if there is none."""
-        for attribute in self.attributes:
-            if attribute.name == name:
-                return attribute
-        raise KeyError(name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Attribute]:
+        return {attribute.name: attribute for attribute in self.attributes}
 
 
 @dataclass(frozen=True)

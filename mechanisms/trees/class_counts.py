@@ -61,9 +61,15 @@ class ClassCounts:
             for step in table.steps()
         )
 
-    def half_width(self, place: int) -> int:
-        """The error that a count of this table exceeds at most with chance ``MISS``."""
-        (one,) = self.tables[place].measurements
+    @cached_property
+    def error(self) -> int:
+        """The error that a count exceeds at most with chance ``MISS``.
+
+        It is that of the tables with the smallest share, which are all but the last.
+        """
+        share, _ = self.loss.shares(len(self.groups))
+        table = TablePlan(_counts_by((*self.groups[0], self.class_name)), self.dataset, share)
+        (one,) = table.measurements
         return one.noise.half_width(1, MISS)
 
     @property

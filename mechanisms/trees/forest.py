@@ -71,7 +71,7 @@ class RandomSplits:
 
     def count_error(self, dataset: Dataset, loss: PrivacyLoss) -> int:
         """The error that a count of a leaf exceeds at most with chance ``MISS``."""
-        return self.counts([()] * self.trees, dataset, loss).half_width(0)
+        return self.counts([()] * self.trees, dataset, loss).error
 
     def groups(self, dataset: Dataset, loss: PrivacyLoss, dice: Dice) -> list[Group]:
         """The attributes of each tree, in the order of its depths.
@@ -126,7 +126,7 @@ def random_forest(context: QueryContext, forest: RandomSplits) -> list[dict[str,
 
     def tree(place: int, counts: Integers, depth: int = 0) -> dict[str, Any]:
         if depth == len(groups[place]):
-            return _leaf(forest.task.labels, counts.tolist(), plan.half_width(place))
+            return _leaf(forest.task.labels, counts.tolist(), plan.error)
         attribute = attributes[groups[place][depth]]
         below = [tree(place, one, depth + 1) for one in counts]
         branches = dict(zip(attribute.levels, below, strict=True))
@@ -153,8 +153,9 @@ class PrivateSplits:
     def budgets(self, loss: PrivacyLoss) -> list[Budget | GaussianBudget]:
         """The budget of each tree; the losses add up, and the last has the remainder."""
         splits = min(self.id3.max_depth, self.attributes)
-        shares = loss.weighted([Fraction(1, self.trees)] * self.trees)
-        return [self.id3.budget(share, splits) for share in shares]
+        share, last = loss.shares(self.trees)
+        budgets = [self.id3.budget(share, splits)] * (self.trees - 1)
+        return [*budgets, self.id3.budget(last, splits)]
 
     def steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps of all trees; nodes are bounded as if a tree could ask every attribute."""

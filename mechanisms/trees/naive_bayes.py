@@ -58,8 +58,7 @@ def learn(context: QueryContext, plan: ClassCounts) -> Model:
     released = [np.ascontiguousarray(table.T) for table in release_counts(context, plan)]
     hidden = _suppressed(released, plan.dataset.minimum_count)
     prior, *attributes = (
-        ReleasedCounts(values, plan.half_width(place), hidden[place])
-        for place, values in enumerate(released)
+        ReleasedCounts(values, plan.error, hidden[place]) for place, values in enumerate(released)
     )
     return Model(prior, tuple(attributes))
 

@@ -121,7 +121,7 @@ class Clustering(Query):
         ends = [public.whole_for(least) for _, least in choices[1:]]
         for (trials, least), end in zip_longest(choices, ends):
             fixed = public if public.initial else replace(public, starts=trials.starts)
-            needed = least_loss(fixed.steps, fixed.count_noise_scale, scale)
+            needed = least_loss(fixed.count_noise_scale, scale, fixed.steps)
             reached = max((needed, public.whole_for(least)), key=lambda one: one.epsilon_nano)
             # A choice is a number of starts and the least loss from which it applies. At the next
             # choice more starts share the loss, so each of them has more noise than before.

@@ -54,7 +54,7 @@ class Distance(MetricOptions, Query):
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         scale, public = only(target, TARGET), self._plan(dataset)
         noise = partial(cell_noise_scale, public)
-        return charge_for(dataset, least_loss(public.steps, noise, scale))
+        return charge_for(dataset, least_loss(noise, scale, public.steps))
 
     def memory(self, dataset: Dataset) -> int:
         return metric_memory(self._plan(dataset))

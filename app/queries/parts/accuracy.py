@@ -21,12 +21,14 @@ def only(target: Mapping[str, float], name: str) -> float:
 
 
 def least_loss(
-    steps: Callable[[PrivacyLoss], object], noise: Callable[[PrivacyLoss], float], target: float
+    noise: Callable[[PrivacyLoss], float],
+    target: float,
+    steps: Callable[[PrivacyLoss], object] = lambda _: None,
 ) -> PrivacyLoss:
     """Returns the least loss at which the scale ``noise`` is at most ``target``.
 
+    ``noise`` is the scale of the noise at a loss, and it does not grow with the loss. It or
     ``steps`` raises UnsupportedQuery for a loss that is too small to be divided among the releases.
-    ``noise`` is the scale of the noise at a loss, and it does not grow with the loss.
     """
     if not target > 0:
         raise UnsupportedQuery("a scale of noise is positive")

@@ -169,7 +169,7 @@ class Table(Query):
             first = plan(loss).measurements[0]
             return first.noise.half_width(1, MISS) * float(first.grid.step)
 
-        return charge_for(dataset, least_loss(lambda loss: plan(loss).steps(), first_error, error))
+        return charge_for(dataset, least_loss(first_error, error, lambda loss: plan(loss).steps()))
 
     def _is_open(self, dataset: Dataset) -> bool:
         return any(is_open(one, dataset) for one in self.request.by)

@@ -84,7 +84,7 @@ class Forest(SelectingQuery):
         def reached(loss: PrivacyLoss) -> int:
             return self._error(replace(native, loss=loss))
 
-        loss = least_loss(reached, reached, error)
+        loss = least_loss(reached, error)
         return charge_for_add_remove(dataset, loss) if private else charge_for(dataset, loss)
 
     def memory(self, dataset: Dataset) -> int:

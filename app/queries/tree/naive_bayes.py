@@ -54,13 +54,10 @@ class NaiveBayes(TreeQuery):
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error = only(target, COUNT_TARGET)
 
-        def steps(loss: PrivacyLoss) -> object:
-            return self._plan(dataset, loss).steps()
+        def reached(loss: PrivacyLoss) -> float:
+            return self._plan(dataset, loss).error
 
-        def largest_error(loss: PrivacyLoss) -> float:
-            return _error(self._plan(dataset, loss))
-
-        return charge_for(dataset, least_loss(steps, largest_error, error))
+        return charge_for(dataset, least_loss(reached, error))
 
     def memory(self, dataset: Dataset) -> int:
         task = self._task(dataset)
@@ -91,7 +88,7 @@ class NaiveBayes(TreeQuery):
     def _accuracy(self, plan: ClassCounts) -> dict[str, Any]:
         return {
             "confidence": CONFIDENCE,
-            COUNT_TARGET: _error(plan),
+            COUNT_TARGET: plan.error,
             **self._expectation(plan.dataset, plan.loss, DEPTH),
             "explanation": (
                 f"With this probability a count of the model is off by at most `{COUNT_TARGET}`. "
@@ -102,11 +99,6 @@ class NaiveBayes(TreeQuery):
 
     def _plan(self, dataset: Dataset, share: PrivacyLoss) -> ClassCounts:
         return class_counts(self._task(dataset), dataset, share)
-
-
-def _error(plan: ClassCounts) -> int:
-    """The largest error of all counts: shares may differ by the remainder of the loss."""
-    return max(plan.half_width(place) for place in range(len(plan.groups)))
 
 
 def _as_json(model: Model, task: Task) -> dict[str, Any]:

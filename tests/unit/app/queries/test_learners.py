@@ -14,6 +14,9 @@ from app.queries.parts.examples import ADULT
 from app.queries.parts.query import Query
 from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.tables.plan import TablePlan
+from mechanisms.trees import class_counts
+from mechanisms.trees.id3 import Id3
 
 assert isinstance(ADULT.domain, TableDomain)
 REPLACED = Dataset(
@@ -54,6 +57,36 @@ def test_a_target_gives_the_least_loss_that_reaches_it(name: str, dataset: Datas
     assert one.price(dataset, less).accuracy()[target] > 50
     with pytest.raises(UnsupportedQuery):
         one.loss_reaching(dataset, {"error": 50})
+
+
+def test_a_target_plans_as_much_for_many_tables_and_trees_as_for_few(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Targets are searched for in quotes, which cost nothing."""
+    plans: list[object] = []
+    table, budget = class_counts.TablePlan, Id3.budget
+
+    def planned(*arguments: Any) -> TablePlan:
+        plans.append(arguments)
+        return table(*arguments)
+
+    def budgeted(self: Id3, *arguments: Any) -> Any:
+        plans.append(arguments)
+        return budget(self, *arguments)
+
+    monkeypatch.setattr(class_counts, "TablePlan", planned)
+    monkeypatch.setattr(Id3, "budget", budgeted)
+    for small, large in (
+        (query("naive bayes", attributes=["sex"]), query("naive bayes")),
+        (query("private forest"), query("private forest", trees=60)),
+    ):
+        counts = []
+        for one in (small, large):
+            plans.clear()
+            (target,) = (own for own in one.targets if own.endswith("count_error"))
+            one.loss_reaching(ADULT, {target: 500})
+            counts.append(len(plans))
+        assert 0 < counts[1] <= counts[0] + 20
 
 
 @EVERY
