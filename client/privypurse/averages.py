@@ -45,8 +45,9 @@ def average(answers: Sequence[Table]) -> Average:
 
     The answers must differ: the same answer twice has the same noise twice.
 
-    Raises: ValueError if they are not answers to one question on one version of the records, or
-    if small numbers are suppressed or negative ones set to 0, which makes averages wrong.
+    Raises: ValueError if they are not tables that answer one question on one version of the
+    records. Also if small numbers are suppressed or negative ones set to 0, which makes averages
+    wrong.
     """
     _check(answers)
     charges = [one.charge.rho or Decimal(0) for one in answers]
@@ -64,6 +65,8 @@ def average(answers: Sequence[Table]) -> Average:
 
 
 def _check(answers: Sequence[Table]) -> None:
+    if not all(isinstance(one, Table) for one in answers):
+        raise ValueError("only tables are averaged: other answers do not show all noisy numbers")
     if len(answers) < 2 or len({one.id for one in answers}) < len(answers):
         raise ValueError("an average takes two or more different answers")
     for one, other in pairwise(answers):

@@ -48,9 +48,11 @@ def more_by_kind(account: Account, charges: Sequence[Charges]) -> dict[str, int]
     """How many queries of each kind fit one after another, if nothing else is charged.
 
     It is the smallest number where ``charges``, which are not empty, are by several defaults.
+    Kinds that one of these defaults does not answer are left out.
     """
     limits, sums = account.limit.amounts, account.charged.amounts
     return {
         name: min(fits_more(limits, sums, one[name].amounts) or 0 for one in charges)
         for name in charges[0]
+        if all(name in one for one in charges)
     }

@@ -21,7 +21,7 @@ from mechanisms.tables.grouping import Levels
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals
 from mechanisms.tables.tabulate import release
-from privypurse import Table, average
+from privypurse import Table, TopK, average
 from privypurse.averages import Noise, half_width
 from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
@@ -182,3 +182,6 @@ def test_what_is_not_averaged() -> None:
     ]:
         with pytest.raises(ValueError, match=words):
             average(answers)
+    selected = TopK.read({**one.reply, "answer": {"selected": ["a"], "ordered": True}}, {})
+    with pytest.raises(ValueError, match="only tables"):
+        average([selected, selected])  # type: ignore[list-item]

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from accounting.privacy_loss import format_units
+from accounting.account import Account, Limit
+from accounting.privacy_loss import PrivacyLoss, format_units
 from accounting.rho import pure_femto
+from app.usecases.accounts.fits import more_by_kind
 from tests.support.service import Service
 from tests.unit.app.queries.test_statistics import ROWS, TABLE
 
@@ -177,6 +179,12 @@ def test_a_cap_counts_by_the_defaults_of_its_allowances(people: Service) -> None
     assert people("ben", "POST", "/v1/quotes", json=auto).json()["fits_more"] == 40  # of his own
     promised = people("olga", "PUT", f"/v1/datasets/{name}/cap", json={"composition_delta": "1e-9"})
     assert promised.json()["fits_more"]["selection"] == 41
+
+
+def test_a_kind_that_some_defaults_do_not_answer_is_left_out() -> None:
+    account = Account(Limit(10), PrivacyLoss(0))
+    cheap, dear = PrivacyLoss(2), PrivacyLoss(5)
+    assert more_by_kind(account, [{"a": cheap, "b": cheap}, {"a": dear}]) == {"a": 2}
 
 
 def test_histories_count_rho(people: Service, shared: str) -> None:
