@@ -130,7 +130,7 @@ def _window(database: Database, cursor: str | None) -> int | None:
         return connection.execute(moment).scalar_one_or_none()
 
 
-def _unindexed(column: Any) -> ColumnElement[Any]:
+def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """The value of ``column`` for a condition that no index serves, so that time is read first."""
     return column + ("" if isinstance(column.type, String) else 0)
 
