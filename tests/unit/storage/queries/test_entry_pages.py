@@ -43,9 +43,8 @@ def every_entry(world: World, limit: int, **scope: Any) -> list[EntryRow]:
             return rows
 
 
-@pytest.mark.parametrize("moments", [1, 3])
 def test_a_window_neither_repeats_nor_skips_an_entry(
-    world: World, moments: int, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = [world.ready() for _ in range(2)]
     soon = world.now() + 10**9
@@ -53,7 +52,7 @@ def test_a_window_neither_repeats_nor_skips_an_entry(
         account = world.ledger.account(dataset.id, analyst.id)
         assert account is not None
         # Entries of one moment lie on both sides of a window's end, and in several accounts.
-        add_entries(world, account.id, [soon + (i * i + number) % moments for i in range(7)])
+        add_entries(world, account.id, [soon + (i * i + number) % 3 for i in range(7)])
     everything = every_entry(world, 100)
     owner, (dataset, analyst) = world.owner.id, pairs[0]
     of_dataset = [one for one in everything if one.dataset == dataset.name]
@@ -70,8 +69,7 @@ def test_a_window_neither_repeats_nor_skips_an_entry(
     for window in (1, 4, 100):
         monkeypatch.setattr(entry_pages, "WINDOW", window)
         for scope, expected in scopes:
-            for limit in (2, 100):
-                assert every_entry(world, limit, **scope) == expected
+            assert every_entry(world, 2, **scope) == expected
 
 
 @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
