@@ -37,9 +37,8 @@ def verify(
         outcome, compared = maintenance.verify(_settings(data), heads)
     if not compared:
         typer.echo("no published heads to compare with", err=True)
-    typer.echo(
-        f"{len(outcome.accounts)} accounts, {outcome.entries} entries, head {outcome.head.hex()}"
-    )
+    accounts, entries, head = outcome.extent
+    typer.echo(f"{accounts} accounts, {entries} entries, head {head.hex()}")
     bad = outcome.first_bad
     if bad is None and arrays:
         bad = _verify_arrays(_settings(data))

@@ -95,23 +95,25 @@ def latest(services: Services, caller: Caller) -> VerificationOut | None:
     scope = listing_scope(caller)
     analyst, owner = scope.get("analyst_id"), scope.get("owner_id")
     only = caller.scope
-    owned = set() if owner is None else datasets_of(services.database, owner)
+    owned = frozenset() if owner is None else datasets_of(services.database, owner)
 
     def concerns(row: Any) -> bool:
         if not scope or row.dataset_id in owned:
             return True
         return row.analyst_id == analyst and (not row.dataset_id or only.admits(row.dataset_id))
 
-    seen = outcome.narrowed(concerns)
-    bad = seen.first_bad
+    # Extents are remembered for equal callers: all that ``concerns`` reads must be in this key.
+    callers = (owned, analyst, only.datasets) if scope else None
+    seen = outcome.extent_of(callers, concerns)
+    bad = outcome.first_bad
     since = None if services.verifier.whole_us is None else moment(services.verifier.whole_us)
-    is_incremental = bad is None and not seen.whole
-    chains = None if bad is not None else moment(seen.at_us)
+    is_incremental = bad is None and not outcome.whole
+    chains = None if bad is not None else moment(outcome.at_us)
     return VerificationOut(
         valid=None if is_incremental else bad is None,
         valid_since=since if is_incremental else None,
         parts=Parts(chains=Part(at=chains), meaning=Part(at=since)),
-        accounts=len(seen.accounts),
+        accounts=seen.accounts,
         entries=seen.entries,
         head=seen.head,
         first_bad=HIDDEN if bad is not None and not concerns(bad) else bad,

@@ -8,10 +8,11 @@ published version that it reads, and any attempt after the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, select, text
 
@@ -26,9 +27,17 @@ from storage.database.snapshot import snapshot
 from storage.database.tables import budget_account, dataset
 from storage.queries.entry_pages import EntryRow, entry_with_head
 
-__all__ = ["Bad", "Verification", "check_receipt", "datasets_of", "verify", "verify_new"]
+__all__ = ["Bad", "Extent", "Verification", "check_receipt", "datasets_of", "verify", "verify_new"]
 
 _a = budget_account.c
+
+
+class Extent(NamedTuple):
+    """The numbers of some accounts and of their entries, and one digest over their heads."""
+
+    accounts: int
+    entries: int
+    head: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +56,35 @@ class Verification:
     first_bad: Bad | None
     verified: tuple[Verified, ...] = ()
     streams: StreamHeads = field(default_factory=dict)
+    _extents: dict[Hashable, Extent] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
-    def narrowed(self, concerns: Callable[[Row[Any]], bool]) -> Verification:
-        """The same outcome with those accounts alone for which ``concerns`` is true."""
-        return replace(self, accounts=tuple(filter(concerns, self.accounts)))
+    def extent_of(self, callers: Hashable, concerns: Callable[[Row[Any]], bool]) -> Extent:
+        """The extent of those accounts alone for which ``concerns`` is true.
+
+        There may be hundreds of thousands, so the extent is computed once for equal ``callers``.
+        """
+        if callers not in self._extents:
+            self._extents[callers] = _extent(filter(concerns, self.accounts))
+        return self._extents[callers]
 
     @property
     def valid(self) -> bool:
         return self.first_bad is None
 
     @property
-    def entries(self) -> int:
-        """The number of entries of these accounts."""
-        return sum(row.seq for row in self.accounts)
+    def extent(self) -> Extent:
+        """The extent of all accounts."""
+        return self.extent_of(None, lambda _row: True)
 
-    @property
-    def head(self) -> bytes:
-        """One digest over the heads of these accounts."""
-        digest = sha256()
-        for row in self.accounts:
-            digest.update(row.id.to_bytes(8, "big") + row.seq.to_bytes(8, "big") + row.head)
-        return digest.digest()
+
+def _extent(rows: Iterable[Row[Any]]) -> Extent:
+    digest, accounts, entries = sha256(), 0, 0
+    for id, seq, head in map(attrgetter("id", "seq", "head"), rows):
+        digest.update(id.to_bytes(8, "big") + seq.to_bytes(8, "big") + head)
+        accounts, entries = accounts + 1, entries + seq
+    return Extent(accounts, entries, digest.digest())
 
 
 def verify(
@@ -141,11 +158,11 @@ def _check_file(connection: Connection) -> Bad | None:
     return None if verdict == "ok" else Bad("database", "its file", str(verdict))
 
 
-def datasets_of(database: Database, owner_id: int) -> set[int]:
+def datasets_of(database: Database, owner_id: int) -> frozenset[int]:
     """The ids of the datasets of one owner."""
     owned = select(dataset.c.id).where(dataset.c.owner_id == owner_id)
     with database.read() as connection:
-        return set(connection.execute(owned).scalars())
+        return frozenset(connection.execute(owned).scalars())
 
 
 def check_receipt(database: Database, head: bytes) -> tuple[EntryRow, Bad | None] | None:

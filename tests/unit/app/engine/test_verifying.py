@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,17 +16,21 @@ from structlog.testing import capture_logs
 from app.contract import errors
 from app.engine import verifying
 from app.engine.verifying import Verifier
+from app.identity.callers import Caller
 from app.usecases import ledger
 from storage.assurance import heads_file, verify_chains
 from storage.assurance.heads import HeadsLog
 from storage.assurance.publishing import Publisher
+from storage.assurance.verification import verify
 from storage.database import tables
 from storage.errors import Busy
+from storage.people.key_scopes import KeyScope
+from storage.people.users import User
 from tests.support.databases import database, kind, migrated, migrated_file, postgresql, url, world
 from tests.support.ledgers import busy_ledger
 from tests.support.patience import PATIENCE
 from tests.support.tampering import rows_of, set_field, tampering
-from tests.support.world import World, contents, request
+from tests.support.world import World, contents, loss, request
 
 __all__ = ["database", "kind", "migrated", "migrated_file", "postgresql", "url", "world"]
 
@@ -305,3 +310,32 @@ def test_what_was_verified_survives_a_compaction_and_ends_with_an_acceptance(
     state = next(iter(log.published.values()))
     log.accept([state], [], 5)
     assert state.account not in log.verified
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_each_caller_sees_the_extent_of_their_own_accounts(world: World) -> None:
+    first, ana = world.ready()
+    second, ben = world.ready()
+    world.grant(second, ana, loss(1))
+    world.ledger.reserve(request(first, ana))
+    services: Any = SimpleNamespace(
+        database=world.database,
+        verifier=SimpleNamespace(latest=verify(world.database), whole_us=None),
+    )
+
+    def extent(user: User) -> tuple[int, int]:
+        outcome = ledger.latest(services, Caller(user, "key", "api"))
+        assert outcome is not None
+        return outcome.accounts, outcome.entries
+
+    limited = replace(ana, scope=KeyScope(datasets=frozenset({first.id})))
+    auditor = world.users.create("otto", ["auditor"], actor=world.admin)[0]
+    # One outcome serves all of them, in both orders.
+    for _ in range(2):
+        assert [extent(user) for user in (auditor, ana, ben, limited, world.owner)] == [
+            (5, 7),
+            (2, 3),
+            (1, 1),
+            (1, 2),
+            (5, 7),
+        ]

@@ -46,24 +46,24 @@ def test_an_honest_ledger_is_valid_as_a_whole_and_for_everyone(world: World) -> 
     whole = verify(world.database)
     assert (whole.valid, whole.first_bad) == (True, None)
     with world.database.read() as connection:
-        assert whole.entries == len(rows_of(connection, tables.entry))
+        assert whole.extent.entries == len(rows_of(connection, tables.entry))
         assert len(whole.accounts) == len(rows_of(connection, tables.budget_account)) == 8
     own = [
-        whole.narrowed(lambda row, analyst=analyst: row.analyst_id == analyst.id)
+        whole.extent_of(analyst.id, lambda row, analyst=analyst: row.analyst_id == analyst.id)
         for analyst in analysts
     ]
     owned = datasets_of(world.database, world.owner.id)
-    owner = whole.narrowed(lambda row: row.dataset_id in owned)
-    assert [len(one.accounts) for one in (*own, owner)] == [2, 2, 2, 8]
+    owner = whole.extent_of(owned, lambda row: row.dataset_id in owned)
+    assert [one.accounts for one in (*own, owner)] == [2, 2, 2, 8]
     # Each charge and release stands in the analyst's account and in the cap.
-    assert sum(one.entries for one in own) * 2 == whole.entries + 6 + 2 + 1 - 2
-    assert owner.head == whole.head
+    assert sum(one.entries for one in own) * 2 == whole.extent.entries + 6 + 2 + 1 - 2
+    assert owner.head == whole.extent.head
     assert len({one.head for one in own}) == 3
 
 
 def test_an_empty_ledger_is_valid(world: World) -> None:
     result = verify(world.database)
-    assert (result.valid, result.accounts, result.entries) == (True, (), 0)
+    assert (result.valid, *result.extent[:2]) == (True, 0, 0)
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_an_empty_ledger_is_valid(world: World) -> None:
 def test_every_changed_field_of_ten_thousand_entries_is_found(world: World) -> None:
     """Every column of every ledger table, on the first, the last and random rows."""
     busy_ledger(world, 4800)
-    assert verify(world.database).entries >= 10_000
+    assert verify(world.database).extent.entries >= 10_000
     check_fields(world, random.Random(11), rows_each=1)
 
 
@@ -280,3 +280,14 @@ def rows_now(database: Database) -> dict[Table, list[Any]]:
 
 def test_kinds_are_what_the_checks_take_them_for() -> None:
     assert [int(kind) for kind in EntryKind] == [1, 2, 3, 4, 5, 6]
+
+
+def test_an_extent_is_computed_once_for_equal_callers(world: World) -> None:
+    busy_ledger(world, 3)
+    outcome, calls = verify(world.database), []
+    extents = [
+        outcome.extent_of(frozenset({1}), lambda row: calls.append(row) or bool(row.analyst_id))
+        for _ in range(2)
+    ]
+    assert extents[0] == extents[1] != outcome.extent
+    assert len(calls) == len(outcome.accounts)

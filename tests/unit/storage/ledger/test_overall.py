@@ -40,8 +40,8 @@ def test_it_bounds_the_sum_over_datasets(world: World) -> None:
     assert refused.value.remaining == loss(0, "0.1")
     assert world.charged(first, analyst) == (loss("0.3"), loss("0.3"))
     assert verify(world.database).valid
-    own = verify(world.database).narrowed(lambda row: row.analyst_id == analyst.id)
-    assert len(own.accounts) == 3
+    own = verify(world.database).extent_of(1, lambda row: row.analyst_id == analyst.id)
+    assert own.accounts == 3
 
 
 def test_it_starts_at_what_was_charged(world: World) -> None:
