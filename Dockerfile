@@ -1,5 +1,8 @@
+# Operators name this image by digest: deploy/pin_images.sh.
+ARG PYTHON_IMAGE=python:3.11-slim
+
 # Build: locked packages in a virtual environment, kernels compiled into a cache of their own.
-FROM python:3.11-slim AS build
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /srv
 RUN python -m venv /opt/venv
 # requirements-cluster.lock where kernels run on other machines too.
@@ -25,7 +28,7 @@ COPY docs ./docs
 RUN /opt/venv/bin/python -m compileall -q /srv
 
 # Run: no compiler, no package cache, code that the service user cannot write.
-FROM python:3.11-slim
+FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="PrivyPurse" org.opencontainers.image.licenses="Apache-2.0"
 RUN useradd --system --uid 999 --no-create-home --shell /usr/sbin/nologin privypurse \
     && install -d -o 999 -m 0700 /data

@@ -39,7 +39,7 @@ from storage.assurance.refusals import Refusals
 from storage.catalogue.datasets import Datasets
 from storage.database.database import Database
 from storage.files.shared import Shared
-from storage.journal.certificate_keys import state_certificate_key
+from storage.journal.certificate_keys import CertificateKeys
 from storage.journal.settings import state_settings
 from storage.ledger.budget_requests import BudgetRequests
 from storage.ledger.ledger import Ledger
@@ -69,7 +69,8 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         users.bootstrap(settings.bootstrap_key_file)
         state_settings(database, settings.stated())
         certificate_key = CertificateKey.open(settings.data.absolute())
-        state_certificate_key(database, certificate_key.public)
+        certificate_keys = CertificateKeys(database)
+        certificate_keys.state(certificate_key.public)
         datasets = Datasets(database, files)
         datasets.claim_files()
         datasets.sweep()
@@ -143,6 +144,7 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             tokens=tokens,
             code_flow=code_flow,
             certificate_key=certificate_key,
+            certificate_keys=certificate_keys,
             sessions=Sessions(database, users, round(settings.session_lifetime * 1e6)),
             files=files,
             datasets=datasets,

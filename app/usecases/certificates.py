@@ -28,7 +28,7 @@ from app.usecases.registry import nist_fields, registry_fields, unit_of
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.catalogue.datasets import StoredDataset
-from storage.journal.certificate_keys import PublicKey, certificate_keys
+from storage.journal.certificate_keys import PublicKey
 from storage.journal.layouts import salted_digest
 from storage.queries.bindings import BoundAnswer, bound_answers, head_of_cap, salt_of
 
@@ -48,7 +48,7 @@ OMITTED = frozenset({"nodes", "attributes", "public_values", "name", "descriptio
 
 def keys(services: Services) -> dict[str, list[PublicKey]]:
     """The public keys of all certificates, as a set of JSON Web Keys (RFC 7517)."""
-    return {"keys": certificate_keys(services.database)}
+    return {"keys": services.certificate_keys.all()}
 
 
 async def of_answer(services: Services, caller: Caller, query_id: str) -> str:

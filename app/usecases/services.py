@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from storage.assurance.refusals import Refusals
     from storage.catalogue.datasets import Datasets
     from storage.database.database import Database
+    from storage.journal.certificate_keys import CertificateKeys
     from storage.ledger.budget_requests import BudgetRequests
     from storage.ledger.ledger import Ledger
     from storage.people.identities import Identities
@@ -50,6 +51,7 @@ class Services:
     tokens: Tokens | None
     code_flow: CodeFlow | None
     certificate_key: CertificateKey
+    certificate_keys: CertificateKeys
     sessions: Sessions
     files: Files
     datasets: Datasets

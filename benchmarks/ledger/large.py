@@ -1,4 +1,4 @@
-"""A large ledger: how fast all of it is verified, and how much longer the service takes to return.
+"""A large ledger: how fast it is verified, and how much longer the service takes to return.
 
 *ledger_restart* starts the real service until ``/readyz`` says yes, after it was killed: over an
 empty ledger and a large one in turn. Before it opens its ledger the process loads its code: two
@@ -22,7 +22,7 @@ from benchmarks.ledger.clients import fill
 from benchmarks.ledger.databases import KINDS, databases, folder
 from benchmarks.result import Result
 from benchmarks.rounds import Rounds, processor
-from storage.assurance.verification import verify
+from storage.assurance.verification import verify, verify_new
 from storage.database.database import Database
 from storage.database.snapshot import snapshot, streamed
 from storage.database.tables import (
@@ -62,6 +62,26 @@ def verification(result: Result, setting: Setting) -> None:
     verified, read = (min(rounds.values[way]) for way in ways)
     result.measure("entries verified", entries / verified, "per second")
     result.measure("verify ÷ read and hash", verified / read, "")
+
+
+def incremental(result: Result, setting: Setting) -> None:
+    """What is new of a short ledger, and then of the same ledger when it is long."""
+    ways: dict[str, float] = {}
+    with folder() as within, opened(f"sqlite:///{within}/l.db", within) as (database, ledger):
+        pair = hot_account(database)
+        for name, queries in {"short": 1, "long": setting.size(60_000, 6_000)}.items():
+            fill(ledger, pair, queries)
+            before = verify(database)
+            assert before.valid, before
+            fill(ledger, pair, 1)
+            verified = {one.account: one for one in before.verified}
+            since = partial(verify_new, database, {}, verified, {}, before.streams)
+            new = since().entries - before.entries
+            seconds = min(processor(since)() for _ in range(5))
+            ways[name] = seconds / new
+            result.measure(f"{name}: entries", float(before.entries), "")
+            result.measure(f"{name}: new entries verified", 1 / ways[name], "per second")
+    result.measure("seconds per new entry: long ÷ short", ways["long"] / ways["short"], "")
 
 
 def read_and_hash(database: Database) -> None:
@@ -107,6 +127,9 @@ BENCHES = (
     Bench("verification", "How fast is a ledger verified: every chain, charge and ending?",
           verification, 30.0, rivals=("reading the same rows with the driver and hashing them",),
           bars=(Bar("verify ÷ read and hash", most=4.0),)),
+    Bench("verification_of_new", "Does verifying new entries take longer in a long ledger?",
+          incremental, 30.0, rivals=("as many new entries in a short ledger",),
+          bars=(Bar("seconds per new entry: long ÷ short", most=1.5),)),
     *for_each(
         "ledger_restart", "How much longer does a restart take over a large ledger on {}?",
         restarts, "", dict.fromkeys(KINDS, 400.0),

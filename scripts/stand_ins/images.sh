@@ -13,7 +13,7 @@ trap 'exit 130' INT TERM
 say() { printf '%s\n' "images: $*" >&2; }
 
 # Its name with its version, where it is used.
-named() { sed -En "s,^( *image:|FROM) ($1:[^ ]*).*,\\2,p" "$project/$2" | head -n 1; }
+named() { sed -En "s,.*_IMAGE(=|:-)($1:[^ }]*).*,\\2,p" "$project/$2" | head -n 1; }
 has() { [ -z "$(docker images --quiet "$1")" ] || return 0; docker pull --quiet "$1" >/dev/null 2>&1; }
 
 python=$(named python Dockerfile)

@@ -5,47 +5,66 @@ different ones. Their certificates stay verifiable, because no key that signed i
 """
 
 import json
+from threading import Lock
 
 from sqlalchemy import Connection, select
 
 from storage.database.database import Database
+from storage.database.expressions import read_now
 from storage.database.tables import journal
 from storage.journal.facts import FIRST_CHANGE, FactKind, changed
 from storage.journal.streams import record
 
+#: Microseconds before the last read from which the next one begins: a transaction may commit a
+#: fact later than others whose moment is later.
+OVERLAP_US = 600 * 1_000_000
+
 _j = journal.c
 _STATED = (
-    select(_j.fact)
+    select(_j.at_us, _j.fact)
     .where(_j.kind >= FIRST_CHANGE, _j.kind == int(FactKind.CERTIFICATE_KEY))
-    .order_by(_j.at_us.desc(), _j.stream.desc(), _j.seq.desc())
+    .order_by(_j.at_us, _j.stream, _j.seq)
 )
 PublicKey = dict[str, str]
 
 
-def state_certificate_key(database: Database, key: PublicKey) -> None:
-    """Records a public key, a JSON Web Key with its ``kid``, unless the journal has it already."""
+class CertificateKeys:
+    """All keys that were ever stated; safe between threads.
 
-    def work(connection: Connection) -> None:
-        if key not in _keys(connection):
-            kind, action = FactKind.CERTIFICATE_KEY, "service.certificate_key"
-            record(connection, changed(kind, b"", 0, action, key["kid"], key, key, None))
+    The first read takes as long as the journal has changes. Later ones read new facts alone.
+    """
 
-    with database.read() as connection:
-        if key in _keys(connection):
-            return
-    database.write(work)
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._lock = Lock()
+        #: The keys that were read, in the order of their facts.
+        self._keys: list[PublicKey] = []
+        self._read_us = 0
 
+    def state(self, key: PublicKey) -> None:
+        """Records a public key, a JSON Web Key with its ``kid``, unless the journal has it."""
 
-def certificate_keys(database: Database) -> list[PublicKey]:
-    """Every public key that was ever stated, the newest first."""
-    with database.read() as connection:
-        return _keys(connection)
+        def work(connection: Connection) -> None:
+            if key not in self._read(connection):
+                kind, action = FactKind.CERTIFICATE_KEY, "service.certificate_key"
+                record(connection, changed(kind, b"", 0, action, key["kid"], key, key, None))
 
+        if key not in self.all():
+            self._database.write(work)
 
-def _keys(connection: Connection) -> list[PublicKey]:
-    keys: list[PublicKey] = []
-    for fact in connection.execute(_STATED).scalars():
-        key = json.loads(fact)["state"]
-        if key not in keys:
-            keys.append(key)
-    return keys
+    def all(self) -> list[PublicKey]:
+        """Every public key that was ever stated, the newest first."""
+        with self._database.read() as connection:
+            return self._read(connection)
+
+    def _read(self, connection: Connection) -> list[PublicKey]:
+        with self._lock:
+            now = read_now(connection)
+            # The clock may have been set back since.
+            since = min(now, self._read_us) - OVERLAP_US
+            for _, fact in connection.execute(_STATED.where(_j.at_us >= since)):
+                key = json.loads(fact)["state"]
+                if key not in self._keys:
+                    self._keys.append(key)
+            self._read_us = now
+            return self._keys[::-1]

@@ -120,6 +120,47 @@ def test_secrets_are_files_of_settings() -> None:
             assert not re.search(r"://\w+:[^@]*@", value)
 
 
+DIGEST = "sha256:" + "5" * 64
+
+
+def pinned(folder: Path, docker: str) -> tuple[int, str]:
+    """Runs the script beside a ``docker`` that is this shell script; its status and .env."""
+    (folder / "deploy").mkdir(exist_ok=True)
+    for name in ("Dockerfile", "docker-compose.yml", "deploy/pin_images.sh"):
+        shutil.copy(ROOT / name, folder / name)
+    stub = folder / "bin" / "docker"
+    stub.parent.mkdir(exist_ok=True)
+    stub.write_text(f"#!/bin/sh\n{docker}\n")
+    stub.chmod(0o755)
+    environment = {"PATH": f"{stub.parent}:/usr/bin:/bin"}
+    script = [folder / "deploy/pin_images.sh"]
+    status = subprocess.run(script, env=environment, capture_output=True, check=False).returncode
+    return status, (folder / ".env").read_text("ascii")
+
+
+def test_every_image_of_others_can_be_named_by_digest(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("METRICS_TOKEN_FILE=x\nCADDY_IMAGE=caddy:1\n")
+    images = {
+        "CADDY_IMAGE": "caddy:2.10-alpine",
+        "POSTGRES_IMAGE": "postgres:17-bookworm",
+        "PROMETHEUS_IMAGE": "prom/prometheus:v3.5.0",
+        "PYTHON_IMAGE": "python:3.11-slim",
+    }
+    lines = [f"{name}={image}@{DIGEST}\n" for name, image in images.items()]
+    for _ in range(2):
+        status, text = pinned(tmp_path, f"echo {DIGEST}")
+        assert (status, text) == (0, "".join(["METRICS_TOKEN_FILE=x\n", *lines]))
+    for docker in ("exit 1", "echo latest"):
+        assert pinned(tmp_path, docker) == (1, text)
+    # No image is named past these variables.
+    variables = {f"${{{name}:-{image}}}" for name, image in images.items()}
+    others = {one["image"] for one in SERVICES.values()} - {"privypurse", "privypurse-cluster"}
+    built = {one["build"]["args"]["PYTHON_IMAGE"] for one in SERVICES.values() if "build" in one}
+    assert others | built == variables
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON_IMAGE}"}
+    assert f"ARG PYTHON_IMAGE={images['PYTHON_IMAGE']}\n" in DOCKERFILE
+
+
 ROLES = ("scheduler", "worker", "client")
 
 

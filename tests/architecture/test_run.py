@@ -21,6 +21,7 @@ from tests.architecture.imports import ROOT
 
 SCRIPTS = (
     "deploy/make_secrets.sh",
+    "deploy/pin_images.sh",
     "scripts/build_image.sh",
     "scripts/stand_ins/images.sh",
     "scripts/stand_ins/postgres.sh",

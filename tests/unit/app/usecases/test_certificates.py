@@ -20,7 +20,7 @@ from app.usecases.certificates import _resolved
 from privypurse import CertificateInvalid, verify_certificate
 from privypurse.cli import cli
 from storage.assurance.verification import verify
-from storage.journal.certificate_keys import certificate_keys, state_certificate_key
+from storage.journal.certificate_keys import CertificateKeys
 from storage.queries import history
 from tests.support.service import Service
 
@@ -164,9 +164,12 @@ def test_the_key_is_a_secret_and_every_public_key_is_remembered(people: Service)
     assert again.public == services.certificate_key.public
     assert "d" not in again.public
     other = CertificateKey.open(folder / "of another replica")
+    replica = CertificateKeys(services.database)
     for key in (other.public, other.public, again.public):
-        state_certificate_key(services.database, key)
-    assert certificate_keys(services.database) == [other.public, again.public]
+        replica.state(key)
+    # What another process stated later is read as well, and the newest key is the first.
+    assert services.certificate_keys.all() == [other.public, again.public]
+    assert CertificateKeys(services.database).all() == [other.public, again.public]
     audited = people("otto", "GET", "/v1/audit").json()["items"]
     stated = [one for one in audited if one["action"] == "service.certificate_key"]
     assert [one["subject"] for one in stated] == [other.public["kid"], again.public["kid"]]
