@@ -36,12 +36,13 @@ def run(result: Result, setting: Setting) -> None:
     for name in SECONDS:
         case = case_of(setting.data, name, bounded=False)
         values, lower, upper = coordinates(case)
+        edges = [int(row) for row in np.abs(np.concatenate([lower, upper], axis=1)).max(axis=1)]
         ways = {
-            "score of all": wall(partial(dominators, values, Inline())),
-            "δ(t) of all": wall(partial(interval_dominators, lower, upper, Inline())),
+            "score of all": wall(partial(dominators, values, edges, Inline())),
+            "δ(t) of all": wall(partial(interval_dominators, lower, upper, edges, Inline())),
         }
         if name == COUNTED:
-            if (all_pairs(values) != dominators(values, Inline())).any():
+            if (all_pairs(values) != dominators(values, edges, Inline())).any():
                 raise AssertionError("the score differs from the count of all pairs")
             ways["all pairs"] = wall(partial(all_pairs, values))
         rounds = Rounds.of("seconds", ways, setting.times(7))

@@ -7,7 +7,7 @@ coordinate. With m ≥ 3 coordinates, bitmaps hold the points that are larger in
 all, processed in blocks of counted points.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,21 +41,17 @@ def reads_of_blocks(points: int, coordinates: int) -> int:
     return points * coordinates * (min(points, _STRIDE) + points // 64 + 1)
 
 
-def dominators(values: Integers, executor: Executor) -> Places:
+def dominators(values: Integers, largest: Sequence[int], executor: Executor) -> Places:
     """For each point the number of others that are strictly larger in all coordinates, int32 (n,).
 
-    ``values`` has shape (coordinates, n).
+    ``values`` has shape (coordinates, n). ``largest`` < 2⁶³ bounds |value| in each, a public fact.
     """
-    orders = [ascending(row) for row in values]
-    same = [
-        _Rank(order, order, _below(row, order, row, order))
-        for row, order in zip(values, orders, strict=True)
-    ]
-    return _counts([same], executor)[0]
+    axes = [_Points(row, bound) for row, bound in zip(values, largest, strict=True)]
+    return _counts(axes, executor)[0]
 
 
 def interval_dominators(
-    lower: Integers, upper: Integers, executor: Executor
+    lower: Integers, upper: Integers, largest: Sequence[int], executor: Executor
 ) -> tuple[Places, Places]:
     """How many points *may* and how many *must* dominate each point, if only boxes are known.
 
@@ -63,51 +59,74 @@ def interval_dominators(
 
     Args:
         lower, upper: shape (coordinates, n), lower < upper everywhere.
+        largest: as in ``dominators``, for both ends.
 
     Returns: two int32 arrays (n,). For each r, the number of others r' with upper(r') > lower(r) in
         all coordinates, and the number with lower(r') > upper(r) in all.
     """
-    pairs = list(zip(lower, upper, strict=True))
-    orders = executor.map(ascending, [row for pair in pairs for row in pair])
-    may, must = [], []
-    for (low, high), by_low, by_high in zip(pairs, orders[::2], orders[1::2], strict=True):
-        may.append(_Rank(by_high, by_low, _below(high, by_high, low, by_low)))
-        must.append(_Rank(by_low, by_high, _below(low, by_low, high, by_high)))
-    possible, certain = _counts([may, must], executor)
+    ends = [np.concatenate(pair) for pair in zip(upper, lower, strict=True)]
+    axes = executor.map(lambda one: _Boxes(*one), zip(ends, largest, strict=True))
+    possible, certain = _counts(axes, executor)
     # Every box is non-empty, so each point counts as a possible dominator of itself and is
     # subtracted.
     return possible - np.int32(1), certain
 
 
-@dataclass(frozen=True)
-class _Rank:
-    """One coordinate: r' exceeds query r if its position in ``points`` is ``below[r]`` or more."""
+class _Points:
+    """One coordinate of points that are compared with each other."""
 
-    #: The numbers of all points, by rising value of this coordinate.
-    points: Integers
-    #: The numbers of the same points as queries, which are compared with all others, by rising
-    #: value of their own.
-    queries: Integers
-    #: For each query, the number of points whose value is at most the value of the query.
-    below: Places
+    def __init__(self, values: Integers, largest: int) -> None:
+        self.values, self.order = values, ascending(values, largest)
+
+    def in_order(self) -> list[tuple[Integers, Integers, Places]]:
+        """The numbers of the points, and of the queries, by rising values; for each query in this
+        order, how many points are at most as large. One such triple per side."""
+        return [(self.order, self.order, _reached(self.values, self.order))]
+
+    def by_number(self) -> list[tuple[Places, Places]]:
+        """The position of each point among the points in order, and for each query, how many points
+        are at most as large. One such pair per side."""
+        return [_placed(self.values, self.order)]
 
 
-def _counts(sides: list[list[_Rank]], executor: Executor) -> list[Places]:
+class _Boxes(_Points):
+    """One coordinate of boxes: upper ends, then as many lower ends.
+
+    The first side has upper ends as points and lower ends as queries, the second the reverse.
+    """
+
+    def in_order(self) -> list[tuple[Integers, Integers, Places]]:
+        n = len(self.order) // 2
+        numbers, reached = _reached_apart(self.values, self.order)
+        uppers, lowers = numbers[:n], numbers[n:]
+        return [(uppers, lowers, reached[n:]), (lowers, uppers, reached[:n])]
+
+    def by_number(self) -> list[tuple[Places, Places]]:
+        n = len(self.order) // 2
+        places, below = _placed_apart(self.values, self.order)
+        return [(places[:n], below[n:]), (places[n:], below[:n])]
+
+
+def _counts(axes: Sequence[_Points], executor: Executor) -> list[Places]:
     """For each side, the number of points above each query in all of its coordinates."""
-    if len(sides[0]) == 1:
-        return [np.int32(rank.below.size) - rank.below for (rank,) in sides]
-    if len(sides[0]) == 2:
-        return executor.map(lambda side: _swept(*side), sides)
-    return [_blocked(side, executor) for side in sides]
+    if len(axes) == 1:
+        return [np.int32(below.size) - below for _, below in axes[0].by_number()]
+    if len(axes) == 2:
+        first, second = axes[0].in_order(), axes[1].by_number()
+        sides = [(*one, *other) for one, other in zip(first, second, strict=True)]
+        return executor.map(lambda side: _sweep(*side), sides)
+    orders = zip(*(axis.in_order() for axis in axes), strict=True)
+    below = zip(*(axis.by_number() for axis in axes), strict=True)
+    return [
+        _blocked(
+            np.stack([one for one, *_ in order]), np.stack([one for _, one in under]), executor
+        )
+        for order, under in zip(orders, below, strict=True)
+    ]
 
 
-def _swept(first: _Rank, second: _Rank) -> Places:
-    return _sweep(first.points, first.queries, first.below, _places(second.points), second.below)
-
-
-def _blocked(side: list[_Rank], executor: Executor) -> Places:
-    orders = np.stack([rank.points for rank in side])
-    below = np.stack([rank.below for rank in side])
+def _blocked(orders: Integers, below: Places, executor: Executor) -> Places:
+    """The count for points in order and queries by number, both of shape (coordinates, n)."""
     suffixes = np.stack(executor.map(lambda order: _suffixes(order, _STRIDE), orders))
     size = below.shape[1]
     step = -(-size // (4 * executor.workers))
@@ -137,34 +156,75 @@ def widen(
 
 
 @compiled
-@follows_records(
-    "the merge ends when either list does",
-    lambda by_point: 2 * len(by_point) + 2,
-)
-def _below(points: Integers, by_point: Integers, queries: Integers, by_query: Integers) -> Places:
-    n = len(by_point)
-    point_values, query_values = points[by_point], queries[by_query]
+def _reached(values: Integers, order: Integers) -> Places:
+    """For each value in ``order``, how many values are at most as large."""
+    n = len(order)
     reached = np.empty(n, np.int32)
-    passed, query = 0, 0
-    # Each iteration advances one of the two lists by arithmetic, because the processor would often
-    # mispredict a branch on real data.
-    while passed < n and query < n:
-        reached[query] = passed
-        step = int(point_values[passed] <= query_values[query])
-        passed += step
-        query += 1 - step
-    reached[query:] = n
-    below = np.empty(n, np.int32)
-    below[by_query] = reached
-    return below
+    end, last = n, values[order[n - 1]]
+    for i in range(n - 1, -1, -1):
+        value = values[order[i]]
+        end = end if value == last else i + 1
+        last = value
+        reached[i] = end
+    return reached
 
 
 @compiled
-def _places(order: Integers) -> Places:
-    places = np.empty(len(order), np.int32)
-    for i in range(len(order)):
-        places[order[i]] = i
-    return places
+def _placed(values: Integers, order: Integers) -> tuple[Places, Places]:
+    """By number, the position of each value in ``order`` and how many are at most as large."""
+    n = len(order)
+    places, below = np.empty(n, np.int32), np.empty(n, np.int32)
+    end, last = n, values[order[n - 1]]
+    for i in range(n - 1, -1, -1):
+        at = order[i]
+        end = end if values[at] == last else i + 1
+        last = values[at]
+        places[at] = i
+        below[at] = end
+    return places, below
+
+
+@compiled
+def _reached_apart(ends: Integers, order: Integers) -> tuple[Integers, Places]:
+    """The halves of ``ends`` apart, each in order: the numbers, and how many of the *other* half
+    are at most as large. ``order`` is stable."""
+    n = len(order) >> 1
+    numbers, reached = np.empty(2 * n, np.int64), np.empty(2 * n, np.int32)
+    # How many of the second half come up to here, and up to the last end that is equal to this one.
+    # Of equal ends those of the first half come first.
+    seconds, equal = n, n
+    last = ends[order[2 * n - 1]]
+    for i in range(2 * n - 1, -1, -1):
+        at = order[i]
+        equal = equal if ends[at] == last else seconds
+        last = ends[at]
+        second = np.int64(at >= n)
+        firsts = i + 1 - seconds
+        slot = second * (n + seconds) + (1 - second) * firsts - 1
+        numbers[slot] = at - second * n
+        reached[slot] = second * firsts + (1 - second) * equal
+        seconds -= int(second)
+    return numbers, reached
+
+
+@compiled
+def _placed_apart(ends: Integers, order: Integers) -> tuple[Places, Places]:
+    """By number, the position of each end in its own half of ``ends``, and how many of the *other*
+    half are at most as large. ``order`` is stable."""
+    n = len(order) >> 1
+    places, below = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32)
+    seconds, equal = n, n  # as in ``_reached_apart``
+    last = ends[order[2 * n - 1]]
+    for i in range(2 * n - 1, -1, -1):
+        at = order[i]
+        equal = equal if ends[at] == last else seconds
+        last = ends[at]
+        second = np.int64(at >= n)
+        firsts = i + 1 - seconds
+        places[at] = second * seconds + (1 - second) * firsts - 1
+        below[at] = second * firsts + (1 - second) * equal
+        seconds -= int(second)
+    return places, below
 
 
 @compiled
@@ -173,7 +233,7 @@ def _places(order: Integers) -> Places:
     lambda by_point: len(by_point) * ((len(by_point) >> 6).bit_length() + 3),
 )
 def _sweep(
-    by_point: Integers, by_query: Integers, below: Places, places: Places, floors: Places
+    by_point: Integers, by_query: Integers, reached: Places, places: Places, floors: Places
 ) -> Places:
     n = len(by_point)
     words = np.zeros((n >> 6) + 1, np.uint64)
@@ -183,7 +243,7 @@ def _sweep(
     entered = 0
     for i in range(n - 1, -1, -1):
         q = by_query[i]
-        while entered < n - below[q]:
+        while entered < n - reached[i]:
             place = places[by_point[n - 1 - entered]]
             words[place >> 6] |= one << np.uint64(place & 63)
             node = (place >> 6) + 1

@@ -12,13 +12,18 @@ from mechanisms.model.sensitivity import Integers
 
 Keys = NDArray[np.uint64]
 
-#: The bits of one digit, and the number of digits that hold a key of 64 bits.
-_BITS, _DIGITS = 11, 6
+#: The most bits of one digit.
+_BITS = 11
 _SIGN = np.uint64(1 << 63)
 
 
-def ascending(values: Integers) -> Integers:
-    """The order in which ``values``, int64 (n,), ascend; equal values keep their order."""
+def ascending(values: Integers, largest: int | None = None) -> Integers:
+    """The order in which ``values``, int64 (n,), ascend; equal values keep their order.
+
+    ``largest`` < 2⁶³ is a public bound on their absolute values: the smaller, the less work.
+    """
+    if largest is not None:
+        return order_of((values + largest).view(np.uint64), (2 * largest).bit_length())
     return order_of(np.ascontiguousarray(values, dtype=np.int64).view(np.uint64) ^ _SIGN)
 
 
@@ -53,28 +58,36 @@ def classes(*rows: Integers) -> tuple[Integers, Integers]:
 
 
 @compiled
-def order_of(keys: Keys) -> Integers:
-    """The stable ascending order of unsigned keys."""
-    n, mask, bits = len(keys), np.uint64((1 << _BITS) - 1), np.uint64(_BITS)
-    counts = np.zeros((_DIGITS, 1 << _BITS), np.int64)
+def order_of(keys: Keys, bits: int = 64) -> Integers:
+    """The stable ascending order of fewer than 2³¹ unsigned keys below 2^bits."""
+    n, digits = len(keys), -(-bits // _BITS)
+    width = -(-bits // max(digits, 1))
+    mask = np.uint64((1 << width) - 1)
+    # Even and odd keys have counters of their own, so that no increment waits for the one before.
+    counts = np.zeros((2, digits, 1 << width), np.int32)
     for i in range(n):
         key = keys[i]
-        for digit in range(_DIGITS):
-            counts[digit, np.int64(key & mask)] += 1
-            key >>= bits
-    order, other = np.arange(n), np.empty(n, np.int64)
+        for digit in range(digits):
+            counts[i & 1, digit, key & mask] += 1
+            key >>= np.uint64(width)
+    order, other = np.arange(n).astype(np.int32), np.empty(n, np.int32)
     now, then = keys.copy(), np.empty(n, np.uint64)
-    for digit in range(_DIGITS):
-        places, start = counts[digit], np.int64(0)
+    for digit in range(digits):
+        places, start = counts[0, digit], np.int32(0)
         for value in range(len(places)):
-            start, places[value] = start + places[value], start
-        shift = np.uint64(digit * _BITS)
+            count = places[value] + counts[1, digit, value]
+            places[value] = start
+            start += count
+        shift = np.uint64(digit * width)
         for i in range(n):
-            here = np.int64((now[i] >> shift) & mask)
-            then[places[here]], other[places[here]] = now[i], order[i]
-            places[here] += 1
+            key = now[i]
+            here = (key >> shift) & mask
+            place = places[here]
+            then[place] = key
+            other[place] = order[i]
+            places[here] = place + 1
         now, then, order, other = then, now, other, order
-    return order
+    return order.astype(np.int64)
 
 
 @compiled

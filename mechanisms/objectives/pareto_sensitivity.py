@@ -66,9 +66,8 @@ class ParetoSensitivity(Stepwise):
         """δ of all candidates, n ≥ 1, of members on their own grids."""
         values = np.stack([member.utilities for member in members])
         everyone = np.arange(values.shape[1], dtype=np.int64)
-        return cls(
-            members, grids, horizon, executor, everyone, values, dominators(values, executor)
-        )
+        better = dominators(values, [grid.largest for grid in grids], executor)
+        return cls(members, grids, horizon, executor, everyone, values, better)
 
     def without(self, place: int) -> ParetoSensitivity:
         """δ without the candidate at ``place``, by one comparison per candidate and cached t."""
@@ -100,25 +99,24 @@ class ParetoSensitivity(Stepwise):
     def at(self, t: int, candidates: Integers) -> Integers:
         if t >= self.horizon:
             return np.full(candidates.shape, self.cap, dtype=np.int64)
-        (may_before, must_before), (may, must) = self._counts(t - 1), self._counts(t)
-        lost = may_before[candidates] - must[candidates]
-        gained = may[candidates] - must_before[candidates]
-        # No count exceeds n − 1, so δ never exceeds the cap. Only the minimum of one step must be
-        # enforced.
-        steps: Integers = np.maximum(np.maximum(lost, gained), 1).astype(np.int64)
-        return steps
+        return self._steps(t)[candidates].astype(np.int64)
 
     def largest(self, t: int) -> int:
-        return int(self.at(t, self._everyone()).max())
+        return self.cap if t >= self.horizon else int(self._steps(t).max())
 
     def shortfall(self) -> Integers:
         short = np.zeros(self.rest.size, dtype=np.int64)
         for t in range(self.horizon):
-            short += self.cap - self.at(t, self._everyone())
+            short += self.cap - self._steps(t)
         return short
 
-    def _everyone(self) -> Integers:
-        return np.arange(self.rest.size, dtype=np.int64)
+    def _steps(self, t: int) -> Places:
+        """δ(t) of all candidates of ``rest``, t below the horizon."""
+        (may_before, must_before), (may, must) = self._counts(t - 1), self._counts(t)
+        # No count exceeds n − 1, so δ never exceeds the cap. Only the minimum of one step must be
+        # enforced.
+        steps: Places = np.maximum(np.maximum(may_before - must, may - must_before), 1)
+        return steps
 
     def _counts(self, t: int) -> Counts:
         if t < 0:
@@ -140,7 +138,9 @@ class ParetoSensitivity(Stepwise):
         for u in range(self._summed, t):
             self._widened(u)
         boxes = self._widened(t)
-        return interval_dominators(boxes[:, 0], boxes[:, 1], self.executor)
+        # The ends of boxes stop one beyond the values (``widen``).
+        edges = [grid.largest + 1 for grid in self.grids]
+        return interval_dominators(boxes[:, 0], boxes[:, 1], edges, self.executor)
 
     def _start(self) -> None:
         self._sums, self._summed = np.zeros_like(self.values), 0

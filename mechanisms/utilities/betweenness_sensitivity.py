@@ -97,18 +97,26 @@ class CoDegreeForm(ClosedForm):
         return max(self.max_degree - 1, 0)
 
     def at(self, t: int | Integers, candidates: Integers) -> Integers:
-        return self._steps(self.degree[candidates] + t, self.co_degree[candidates] + t)
+        linear, quadratic = self._parts
+        d = np.minimum(self.degree[candidates] + t, self._top)
+        c = np.minimum(self.co_degree[candidates] + t, self._top)
+        steps: Integers = np.maximum(linear[d], quadratic[c])
+        return steps
 
     def widest(self, t: Integers) -> Integers:
         # The step is the larger of a part that grows with d and one that grows with κ. So the
         # largest d and the largest κ together bound it, even if two nodes have them.
-        return self._steps(self.degree.max() + t, self.co_degree.max() + t)
-
-    def _steps(self, degree: Integers, co_degree: Integers) -> Integers:
-        linear = np.minimum(degree, self._top) << self.bits
-        quadratic = quarters(np.minimum(co_degree, self._top), self.bits)
-        steps: Integers = np.maximum(np.maximum(linear, quadratic), 1)
+        linear, quadratic = self._parts
+        d = np.minimum(self.degree.max() + t, self._top)
+        c = np.minimum(self.co_degree.max() + t, self._top)
+        steps: Integers = np.maximum(linear[d], quadratic[c])
         return steps
+
+    @cached_property
+    def _parts(self) -> tuple[Integers, Integers]:
+        """The linear and the quadratic part of a step, for each number of neighbours below D."""
+        k = np.arange(self._top + 1, dtype=np.int64)
+        return np.maximum(k << self.bits, 1), np.maximum(quarters(k, self.bits), 1)
 
     def before(self, t: Integers) -> Integers:
         return sums_in_two(self._sums, np.asarray(t))
@@ -119,8 +127,7 @@ class CoDegreeForm(ClosedForm):
     @cached_property
     def _sums(self) -> TwoParts:
         """δ(t) is its linear part before t*, then its quadratic one."""
-        k = np.arange(self._top + 1, dtype=np.int64)
-        linear, quadratic = np.maximum(k << self.bits, 1), np.maximum(quarters(k, self.bits), 1)
+        linear, quadratic = self._parts
         return TwoParts(
             PrefixSums.of(linear),
             self.degree,

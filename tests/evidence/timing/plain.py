@@ -18,7 +18,7 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 #: Sums that wrap around on purpose warn in plain Python.
 warnings.simplefilter("ignore", RuntimeWarning)
 # Fewer counters per digit: eleven bits would take two thousand lines of Python per sort.
-radix._BITS, radix._DIGITS = 4, 16
+radix._BITS = 4
 
 
 def set_bits(word: np.uint64) -> np.uint64:

@@ -30,6 +30,11 @@ class Threads:
             return list(pool.map(kernel, parts))
 
 
+def bounds(*tables: Integers) -> list[int]:
+    """The largest absolute value of each axis."""
+    return [int(row) for row in np.abs(np.concatenate(tables, axis=1)).max(axis=1)]
+
+
 def above(points: Integers, queries: Integers) -> Integers:
     """#{r' : points(r') > queries(r) on every axis} for each r: the twin of both sweeps."""
     counts = [
@@ -58,8 +63,9 @@ def boxes(draw: st.DrawFn) -> tuple[Integers, Integers]:
 @given(boxes())
 def test_counts_are_those_of_all_pairs(case: tuple[Integers, Integers]) -> None:
     values, widths = case
-    assert (dominators(values, Inline()) == above(values, values)).all()
-    may, must = interval_dominators(values - widths, values + widths, Inline())
+    assert (dominators(values, bounds(values), Inline()) == above(values, values)).all()
+    low, high = values - widths, values + widths
+    may, must = interval_dominators(low, high, bounds(low, high), Inline())
     assert (may == above(values + widths, values - widths) - 1).all()
     assert (must == above(values - widths, values + widths)).all()
 
@@ -77,15 +83,15 @@ def test_blocks_and_words_meet_without_a_seam(axes: int, size: int, executor: Ex
             (points[:, :, None] > queries[:, None, :]).all(axis=0).sum(axis=0)
             for points, queries in ((values, values), (high, low), (low, high))
         ]
-        assert (dominators(values, executor) == counted[0]).all()
-        may, must = interval_dominators(low, high, executor)
+        assert (dominators(values, bounds(values), executor) == counted[0]).all()
+        may, must = interval_dominators(low, high, bounds(low, high), executor)
         assert (may == counted[1] - 1).all()
         assert (must == counted[2]).all()
 
 
 def test_equal_points_and_ties_never_dominate() -> None:
     values = np.array([[2, 2, 1, 2, 0], [2, 2, 2, 3, 0]])
-    assert dominators(values, Inline()).tolist() == [0, 0, 1, 0, 4]
+    assert dominators(values, [2, 3], Inline()).tolist() == [0, 0, 1, 0, 4]
 
 
 @settings(deadline=None, max_examples=50)
@@ -104,7 +110,8 @@ def test_boxes_saturate_where_no_comparison_can_change(
             widen(values[axis], sums[axis], widths[axis], cap, largest, boxed[axis])
         exact = exact + np.minimum(widths, cap).astype(object)
         low, high = values.astype(object) - exact, values.astype(object) + exact
-        may, must = interval_dominators(boxed[:, 0], boxed[:, 1], Inline())
+        edges = [largest + 1] * len(values)
+        may, must = interval_dominators(boxed[:, 0], boxed[:, 1], edges, Inline())
         assert (may == above(high, low) - 1).all()
         assert (must == above(low, high)).all()
         assert np.abs(boxed).max() <= largest + 1

@@ -16,7 +16,12 @@ NUMBERS = st.integers(-3, 3) | st.integers(-(2**63), 2**63 - 1) | EDGES
 @given(st.lists(NUMBERS, max_size=60))
 def test_the_order_is_the_stable_one(numbers: list[int]) -> None:
     values = np.array(numbers, dtype=np.int64)
-    assert ascending(values).tolist() == np.argsort(values, kind="stable").tolist()
+    order = np.argsort(values, kind="stable").tolist()
+    assert ascending(values).tolist() == order
+    largest = max([0, *map(abs, numbers)])
+    if largest < 2**63:
+        assert ascending(values, largest).tolist() == order
+        assert ascending(values, min(3 * largest, 2**63 - 1)).tolist() == order
     assert values.tolist() == numbers
 
 
