@@ -127,7 +127,7 @@ class QueryRequest(Amounts):
         return same.canonical
 
 
-def explained(query: Query, dataset: Dataset, version: int, answer: Mapping[str, Any]) -> str:
+def answer_text(query: Query, dataset: Dataset, version: int, answer: Mapping[str, Any]) -> str:
     """The compact JSON of an answer, which begins with its question. It is part of the work."""
     return written({"question": query.question(dataset, version), **answer})
 
@@ -150,17 +150,17 @@ class Priced:
         query = written(request.query.model_dump(mode="json"))
         charge = written({**self.charge.as_charge(), "neighbouring": dataset.neighbouring.value})
         steps = written([step.as_dict() for step in price.steps])
-        self._explained = partial(explained, request.query, dataset)
+        self._text_of = partial(answer_text, request.query, dataset)
         self._answered = f'"status":"answered","dataset":{written(dataset.name)},"dataset_version":'
         self._charged = f',"query":{query},"charge":{charge},"remaining":'
         self._spent = f',"steps":{steps},"answer":'
 
     def reply(self, reservation: Reservation, answer: Mapping[str, Any]) -> bytes:
         """The body of the reply, compact JSON. Its answer begins with the question."""
-        explained = self._explained(reservation.version, answer)
+        text = self._text_of(reservation.version, answer)
         return (
             f'{{"id":"{reservation.query_id}",{self._answered}{reservation.version}{self._charged}'
-            f"{written(reservation.remaining.as_dict(reservation.has_rho))}{self._spent}{explained},"
+            f"{written(reservation.remaining.as_dict(reservation.has_rho))}{self._spent}{text},"
             f'"receipt":"{reservation.receipt.hex()}"}}'
         ).encode()
 

@@ -27,7 +27,7 @@ import structlog
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from accounting.rho import FEMTO
-from app.engine.requests import explained
+from app.engine.requests import answer_text
 from app.queries import QUERY, QUERY_KINDS, Query, QueryContext
 from app.queries.parts.cost import Speed, Speeds, entries
 from app.service.fit import Timing, covers, fitted
@@ -153,7 +153,7 @@ class Reference:
             self.query.price(self.dataset, self.loss)
             start = time.thread_time()
             release = self.query.compute(context)
-            explained(self.query, self.dataset, 1, release.answer)
+            answer_text(self.query, self.dataset, 1, release.answer)
             took.append(time.thread_time() - start)
             if self.is_warm and took[-1] > LONG:
                 break

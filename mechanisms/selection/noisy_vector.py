@@ -15,14 +15,11 @@ from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.work import Work, times, together, work
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.discrete_gaussian import Deviation, discrete_gaussian
+from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK, Deviation, discrete_gaussian
 from mechanisms.noise.discrete_laplace import discrete_laplace, likely_error
 from mechanisms.noise.gaussian_sums import MOST_PLACES, half_width
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
-
-#: A Gaussian draw takes up to this many times as long as a Laplace draw.
-_GAUSSIAN_WORK = 4
 
 
 @dataclass(frozen=True)
@@ -90,7 +87,7 @@ class NoisyVector:
         drawn = work(f"draw by {self.name}", n)
         if not loss.unpriced:
             return drawn
-        return together(times(drawn, _GAUSSIAN_WORK), work("widths of sums", MOST_PLACES))
+        return together(times(drawn, GAUSSIAN_WORK), work("widths of sums", MOST_PLACES))
 
     def error(self, loss: PrivacyLoss, influence: JointInfluence, confidence: float) -> int:
         """The steps within which all noisy scores together are of the true ones."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.selection.automatic import few_tosses
@@ -36,7 +37,7 @@ class Split:
         """The candidates on the shortlist of a selection of k."""
         if self.beyond is None:
             return None
-        return k + max(1, -int(-k * self.beyond // 1))
+        return k + max(1, ceil(k * self.beyond))
 
 
 #: The rankings whose scores at a small ε do not keep the order of the utilities, for two or more

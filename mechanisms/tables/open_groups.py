@@ -113,10 +113,6 @@ class OpenPlan(TablePlan):
         return (self.groups,)
 
     @property
-    def cells(self) -> int:
-        return self.groups
-
-    @property
     def groups(self) -> int:
         """The public bound on the groups of the answer."""
         return min(self.rows, MOST_GROUPS)

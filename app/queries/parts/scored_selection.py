@@ -293,7 +293,7 @@ class ScoredSelection(Query):
         route = self._route(dataset, whole)
         share, first = whole, None
         if route.division is not None:
-            listing, share = route.division.losses(whole)
+            listing, share = whole.divided(route.division.share)
             first = self._shortlist(dataset, route.division.size, listing)
         choice, reason = self._choice(dataset, route, share), route.reason
         if route.sensitivity is None:

@@ -81,14 +81,10 @@ class Division:
     size: int
     share: Fraction
 
-    def losses(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """The loss of the shortlist, rounded down, and that of the second stage."""
-        return loss.divided(self.share)
-
     def loss_for(self, second: PrivacyLoss) -> PrivacyLoss:
         """The least loss that leaves at least ``second`` to the second stage."""
         whole = int(second.epsilon_nano / (1 - self.share)) + 1
-        while self.losses(PrivacyLoss(whole - 1))[1].epsilon_nano >= second.epsilon_nano:
+        while PrivacyLoss(whole - 1).divided(self.share)[1].epsilon_nano >= second.epsilon_nano:
             whole -= 1
         return PrivacyLoss(whole)
 

@@ -28,6 +28,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from mechanisms.model.table_candidates import table_domain
 from mechanisms.model.work import NOTHING, Work, together, work
+from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
 from mechanisms.statistics.predicate import comparisons, condition, condition_bytes, part_work
 from mechanisms.statistics.tables import most_rows
 from mechanisms.tables.columns import CONFIDENCE, MISS, TableColumns
@@ -45,8 +46,6 @@ MAX_BY = 6
 NUMBER_BYTES = 8 * (PARTS + 4) + 400
 #: The work on released numbers where small ones are suppressed, as a multiple of that elsewhere.
 _SUPPRESSING = 4
-#: The same for Gaussian noise, which takes up to four times as long to draw.
-_GAUSSIAN = 4
 
 
 class Table(Query):
@@ -198,7 +197,8 @@ class Table(Query):
             return self._open_plan(dataset, share).work()
         plan = TablePlan(self.request.counted(dataset), dataset, share)
         numbers, read = self._numbers(dataset), self._read(dataset)
-        times = (_SUPPRESSING if dataset.minimum_count else 1) * (_GAUSSIAN if loss.unpriced else 1)
+        times = _SUPPRESSING if dataset.minimum_count else 1
+        times *= GAUSSIAN_WORK if loss.unpriced else 1
         # Each effect of the axes is taken out of all numbers.
         adjusted = numbers << len(self.by) if self.request.consistent else 0
         return together(

@@ -18,7 +18,8 @@ from mechanisms.trees.task import Task
 #: The name of an accuracy that a quote predicts or takes as a target: the error of a noisy class
 #: count in a leaf at the full depth.
 COUNT_TARGET = "leaf_count_error"
-
+#: Bytes for each released count: its copies, its interval and its JSON.
+COUNT_BYTES = 1000
 
 #: A quote compares the three learners at one depth. A model without a depth is compared with id3 at
 #: this depth, which is the default of id3.

@@ -22,7 +22,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import counted, version_of
 from app.queries.parts.suppression import leaf_counts
-from app.queries.tree.common import COUNT_TARGET, DEPTH, SelectingQuery, expected
+from app.queries.tree.common import COUNT_BYTES, COUNT_TARGET, DEPTH, SelectingQuery, expected
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.sensitivity import Sensitivity
@@ -34,9 +34,6 @@ from mechanisms.trees.forest import PrivateSplits, RandomSplits, grown_forest, r
 from mechanisms.trees.id3 import Id3
 from mechanisms.trees.id3.budget import most_nodes
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS
-
-#: Bytes for each released count: its copies, its interval and its JSON.
-COUNT_BYTES = 1000
 
 
 class Forest(SelectingQuery):

@@ -13,7 +13,7 @@ from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import suppressed
-from app.queries.tree.common import DEPTH, TreeQuery, expected
+from app.queries.tree.common import COUNT_BYTES, DEPTH, TreeQuery, expected
 from mechanisms.model.domains import Dataset
 from mechanisms.model.number import Number, whole_numbers
 from mechanisms.model.release import Release
@@ -24,8 +24,6 @@ from mechanisms.trees.task import Task
 
 #: The name of the accuracy that a quote predicts or takes as a target: the error of a noisy count.
 COUNT_TARGET = "count_error"
-#: Bytes for each released count: its copies, its interval and its JSON.
-COUNT_BYTES = 1000
 
 
 class NaiveBayes(TreeQuery):

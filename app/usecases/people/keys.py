@@ -15,6 +15,7 @@ from app.contract.times import microseconds, moment
 from app.identity.callers import Caller
 from app.usecases.accounts import budgets
 from app.usecases.services import Services
+from app.usecases.visibility import visible
 from storage.errors import NotFound
 from storage.people.keys import Restrictions
 
@@ -108,15 +109,9 @@ def _restrictions(services: Services, caller: Caller, name: str, body: KeyIn) ->
     until_us, datasets = None, None
     if body.until is not None:
         until_us = microseconds(body.until)
-        if until_us <= services.database.now_us():
-            raise InvalidRequest.at("body", "until", type="past", msg="it is over already")
+        budgets.require_ahead(services, until_us)
     if body.datasets is not None:
-        datasets = frozenset(
-            services.datasets.find(
-                one, lambda row: services.datasets.visible_to(row, caller.user)
-            ).id
-            for one in body.datasets
-        )
+        datasets = frozenset(visible(services, caller, one).id for one in body.datasets)
     if body.epsilon is not None or datasets is not None:
         user = services.users.find(name)
         if user is None:

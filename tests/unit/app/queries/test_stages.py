@@ -205,9 +205,9 @@ def test_a_target_is_reached_by_the_public_rule(error: float) -> None:
 def test_the_least_loss_that_leaves_enough_to_the_second_stage(share: float, second: int) -> None:
     stages = Division(2, Fraction(str(share)))
     least = stages.loss_for(PrivacyLoss(second))
-    assert stages.losses(least)[1].epsilon_nano >= second
+    assert least.divided(stages.share)[1].epsilon_nano >= second
     less = PrivacyLoss(least.epsilon_nano - 1)
-    assert stages.losses(less)[1].epsilon_nano < second
+    assert less.divided(stages.share)[1].epsilon_nano < second
 
 
 def test_a_target_is_that_of_the_second_stage() -> None:
