@@ -10,9 +10,7 @@ reach count as not covered.
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
 import tempfile
 from collections import Counter
 from collections.abc import Generator
@@ -21,8 +19,6 @@ from pathlib import Path
 import coverage
 import pytest
 
-#: What pyproject.toml measures.
-PACKAGES = ("accounting", "mechanisms")
 #: Prefixes of the ids of tests that are traced.
 TRACED = ("tests/unit/accounting/", "tests/unit/mechanisms/", "tests/unit/app/queries/")
 #: Of these only the first cases, which take the branches of all others; and of long ones none.
@@ -51,24 +47,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     elif name.startswith(PARTLY_TRACED) and not name.startswith(UNTRACED):
         _cases[name] += 1
         item.stash[_traced] = _cases[name] <= TRACED_CASES
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Import what is measured under the trace, and all tests without it: they take longer."""
-    plugin = session.config.pluginmanager.getplugin("_cov")
-    tracing = plugin and plugin.cov_controller
-    if not (tracing and tracing.started):
-        return (yield)
-    for name in PACKAGES:
-        package = importlib.import_module(name)
-        for module in pkgutil.walk_packages(package.__path__, f"{name}."):
-            importlib.import_module(module.name)
-    tracing.pause()
-    try:
-        return (yield)
-    finally:
-        tracing.resume()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
