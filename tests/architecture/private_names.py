@@ -57,13 +57,17 @@ def findings(path: Path, source: str, classes: Mapping[str, Class]) -> Iterator[
     for node in nodes:
         if isinstance(node, ast.ClassDef):
             private = library_names(f"{module}.{node.name}", classes)
+            if not private:
+                continue
             of_libraries |= dict.fromkeys(ast.walk(node), private)
             yield from (Finding(file, name) for name in _defined(node) if name in private)
     for node in nodes:
         for receiver, name in _taken(node):
             if not is_private(name):
                 continue
-            if receiver not in _OWN or name in of_libraries.get(node, ()):
+            # Written out here alone: to write out every receiver would take most of the time.
+            own = receiver is not None and ast.unparse(receiver) in _OWN
+            if not own or name in of_libraries.get(node, ()):
                 yield Finding(file, name)
 
 
@@ -142,7 +146,7 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
             modules, names = [a.name for a in node.names], []
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             modules, names = [node.module], [a.name for a in node.names]
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+        elif isinstance(node, ast.Call) and _last(node.func).endswith("import_module"):
             texts = (_text(argument) for argument in node.args)
             modules, names = [text for text in texts if text], []
         else:
@@ -162,21 +166,24 @@ def _defined(node: ast.ClassDef) -> Iterator[str]:
             yield from (target.id for target in item.targets if isinstance(target, ast.Name))
 
 
-def _taken(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Receiver and name of every attribute that the node takes, written out or in a string."""
+def _taken(node: ast.AST) -> Iterator[tuple[ast.AST | None, str]]:
+    """Receiver and name of every attribute that the node takes, written out or in a string.
+
+    The receiver is None where nothing names it.
+    """
     if isinstance(node, ast.Attribute):
-        yield ast.unparse(node.value), node.attr
+        yield node.value, node.attr
     elif isinstance(node, ast.Subscript):
         if owner := _owner_of_dict(node.value):
             yield owner, _text(node.slice)
     elif isinstance(node, ast.Call):
-        called = ast.unparse(node.func)
-        position = _BY_NAME.get(called)
+        called = _last(node.func)
+        position = _BY_NAME.get(called) if isinstance(node.func, ast.Name) else None
         if position is not None and len(node.args) > position:
-            yield ast.unparse(node.args[0]), _text(node.args[position])
-        elif called.rpartition(".")[2] in ("attrgetter", "methodcaller"):
+            yield node.args[0], _text(node.args[position])
+        elif called in ("attrgetter", "methodcaller"):
             for argument in node.args:
-                yield from (("?", part) for part in _text(argument).split("."))
+                yield from ((None, part) for part in _text(argument).split("."))
         elif (
             isinstance(node.func, ast.Attribute)
             and node.args
@@ -185,13 +192,18 @@ def _taken(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield owner, _text(node.args[0])
 
 
-def _owner_of_dict(node: ast.AST) -> str:
+def _owner_of_dict(node: ast.AST) -> ast.AST | None:
     """The object of ``x.__dict__`` and of ``vars(x)``."""
     if isinstance(node, ast.Attribute) and node.attr == "__dict__":
-        return ast.unparse(node.value)
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "vars" and node.args:
-        return ast.unparse(node.args[0])
-    return ""
+        return node.value
+    if isinstance(node, ast.Call) and _last(node.func) == "vars" and node.args:
+        return node.args[0]
+    return None
+
+
+def _last(node: ast.AST) -> str:
+    """The last name of a dotted name, and of what ends in one."""
+    return getattr(node, "id", "") or getattr(node, "attr", "")
 
 
 def _text(node: ast.AST) -> str:

@@ -113,6 +113,42 @@ def test_shellcheck_finds_nothing() -> None:
     assert report.returncode == 0, report.stdout
 
 
+@pytest.mark.parametrize(
+    ("types", "tests", "says"),
+    [
+        (0, 0, ""),
+        (1, 0, "failed: types"),
+        (0, 2, "failed: tests"),
+        (1, 1, "failed: tests and types"),
+    ],
+)
+def test_types_are_checked_beside_the_tests(
+    checkout: Checkout, types: int, tests: int, says: str
+) -> None:
+    """Either fails the run, and what the type checker says follows what the tests say."""
+    (checkout.root / "requirements-dev.lock").write_text("")
+    venv = checkout.root / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "installed-requirements-dev.lock").write_text("")
+    python = venv / "bin/python"
+    python.write_text(
+        f"""#!/bin/sh
+        case "$*" in
+          *mypy*) echo "of the types"; exit {types} ;;
+          *pytest*) echo "of the tests"; exit {tests} ;;
+        esac
+        """
+    )
+    python.chmod(0o755)
+    (venv / "warmed").write_text("")
+    status, out, err = checkout.run("test", cwd=checkout.root)
+    assert status == int(bool(types or tests))
+    assert out == "of the tests\n"
+    assert err.index("run: tests\n") < err.index("of the types\n")
+    assert ("run: failed" in err) == bool(says)
+    assert says in err
+
+
 def test_help_names_every_command(checkout: Checkout) -> None:
     for argument in ("help", "--help", "-h"):
         status, out, _ = checkout.run(argument, cwd=checkout.root)

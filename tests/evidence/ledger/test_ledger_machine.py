@@ -59,8 +59,8 @@ Amounts = tuple[int, int, int]
 Limits = tuple[int, int, bool]
 #: Examples, and calls of each at most. Hypothesis stops some early, after 40 of 50 on average;
 #: what is asked for is six standard deviations below the mean, as draws change with the code.
-SIZES = {"sqlite": (75, 50), "postgresql": (12, 40)}
-LEAST = {"sqlite": 2_000, "postgresql": 120}
+SIZES = {"sqlite": (30, 50), "postgresql": (6, 40)}
+LEAST = {"sqlite": 700, "postgresql": 60}
 #: The slow run.
 MORE = {"sqlite": (300, 50), "postgresql": (25, 40)}
 LEAST_OF_MORE = {"sqlite": 10_000, "postgresql": 400}
@@ -427,7 +427,8 @@ def test_the_ledger_agrees_with_the_reference(
     ("seed", "machine"),
     [
         (seeded.no_fencing, FewKeys),
-        (seeded.refund_on_lapse, FewKeys),
+        # ``test_seeded_bugs`` finds it in every run.
+        pytest.param(seeded.refund_on_lapse, FewKeys, marks=pytest.mark.slow),
         *(pytest.param(seed, LedgerMachine, marks=pytest.mark.slow) for seed in IN_RHO),
     ],
     ids=lambda value: value.__name__,
@@ -441,8 +442,8 @@ def test_a_seeded_bug_disagrees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fresh = copies(world, url, memory)
-    calls = run(fresh, 20, 50, of=machine)
-    assert calls > 200, "without the bug it agrees"
+    calls = run(fresh, 5, 50, of=machine)
+    assert calls > 50, "without the bug it agrees"
 
     def seeded_scene() -> Scene:
         scene = fresh()

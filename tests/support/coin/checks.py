@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import app
+from app.service import speeds
 from app.service.warm import warm
 from tests.support.browser import HOME, SignIn, sign_in, words
 from tests.support.pageforms import forms, options
@@ -30,6 +32,9 @@ __all__ = [
     "settings",
     "sign_in",
 ]
+
+# Else half a minute goes into measuring again what the machine was measured for before.
+speeds._statements = lambda: os.environ["WORK_OF_THIS_TREE"]
 
 COIN = {"kind": "coin", "side": "tails"}
 

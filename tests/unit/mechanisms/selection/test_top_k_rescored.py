@@ -142,10 +142,10 @@ def test_all_candidates_can_be_drawn() -> None:
 
 @pytest.mark.long
 def test_the_law_is_that_of_two_exact_draws() -> None:
-    """4,000 ordered pairs against their law, by χ² at 20 degrees of freedom at most: 1 in 10⁶."""
+    """1,000 ordered pairs against their law, by χ² at 11 degrees of freedom: 1 in 10⁶."""
     rng = np.random.default_rng(3)
-    values, edges = rng.integers(0, 4, (2, 2, 5)), synthetic.path(2)
-    universe = synthetic.universe(2, edges, 5)
+    values, edges = rng.integers(0, 4, (2, 2, 4)), synthetic.path(2)
+    universe = synthetic.universe(2, edges, 4)
     objective = pareto(*(Synthetic(table, edges) for table in values))
     record, dataset, candidates = universe.records[0], universe.dataset, universe.candidates
     grid = objective.grid(dataset, candidates, Sensitivity.LOCAL)
@@ -156,17 +156,17 @@ def test_the_law_is_that_of_two_exact_draws() -> None:
     for place, weight in enumerate(weights):
         rest, smaller = objective.without(measured, grid, place)
         odds = np.exp(scores(rest, smaller, Sensitivity.LOCAL, 20, -1) / 2**20 * 4 / 4)
-        others = [r for r in range(5) if r != place]
+        others = [r for r in range(4) if r != place]
         for other, odd in zip(others, odds, strict=True):
             law[place, other] = weight / weights.sum() * odd / odds.sum()
-    runs = 4000
+    runs = 1000
     drawn = Counter(
         tuple(select(objective, record, dataset, candidates, 2, loss=PrivacyLoss.parse("4")))
         for _ in range(runs)
     )
     chi_square = sum((drawn[pair] - runs * p) ** 2 / (runs * p) for pair, p in law.items())
     assert min(law.values()) * runs > 20
-    assert chi_square < 63
+    assert chi_square < 49
 
 
 @pytest.mark.parametrize("draws", ["peeled", "one_shot"])

@@ -21,9 +21,12 @@ from tests.support.sequences import passed_one_by_one
 
 @st.composite
 def nodes(draw: st.DrawFn) -> tuple[int, list[int], list[int]]:
-    """A public bound D ≤ 60 and the degrees and co-degrees of some nodes, κ ≤ d ≤ D."""
-    bound = draw(st.integers(0, 60))
-    degree = draw(st.lists(st.integers(0, bound), min_size=1, max_size=8))
+    """A public bound D ≤ 24 and the degrees and co-degrees of some nodes, κ ≤ d ≤ D.
+
+    All pieces of δ lie below: d(d − 1)/4 exceeds d from 5 on, and m(m − 1)/4 the bound from 11 on.
+    """
+    bound = draw(st.integers(0, 24))
+    degree = draw(st.lists(st.integers(0, bound), min_size=1, max_size=5))
     return bound, degree, [draw(st.integers(0, d)) for d in degree]
 
 
