@@ -32,7 +32,7 @@ from app.engine.execution import Execution, inline_if_embedded
 from app.engine.requests import FORM, PATH, Priced, QueryRequest, written
 from app.engine.schedule import Ticket
 from app.engine.scheduler import Scheduler
-from app.engine.waiting import over, over_by, until
+from app.engine.waiting import over, over_by, read_exception, until
 from app.queries import Query, QueryContext
 from app.queries.parts.cost import Cost, Speeds
 from mechanisms.model.executor import ExecutorFailed
@@ -246,9 +246,7 @@ class Answering:
 
     def _charged(self, charging: asyncio.Task[UnderWay | Replay]) -> None:
         self._charging.discard(charging)
-        # Reads the exception, which asyncio would otherwise log. No caller may be left to read it.
-        if not charging.cancelled():
-            charging.exception()
+        read_exception(charging)
 
     def deadline(self, query: Query, cost: Cost) -> float:
         """The seconds from the begin of a query to its deadline; public, and so free.
@@ -274,9 +272,7 @@ class Answering:
         if task is None:
             task = self._fetching[names] = asyncio.create_task(run_in_threadpool(names.here))
             task.add_done_callback(lambda _: self._fetching.pop(names))
-            # Reads the exception, which asyncio would otherwise log. No caller may be left to read
-            # it.
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            task.add_done_callback(read_exception)
         await asyncio.shield(task)
 
     def as_seen(self, row: QueryRow) -> QueryRow:
@@ -345,9 +341,8 @@ class Answering:
             done = await over(task, wait)
         finally:
             if not done:
-                # Reads the exception, which asyncio would otherwise log. The row of the query
-                # records a cancellation.
-                task.add_done_callback(lambda late: late.cancelled() or late.exception())
+                # The row of the query records a cancellation.
+                task.add_done_callback(read_exception)
         if done:
             return task.result()
         elapsed = time.monotonic() - under_way.started
@@ -410,7 +405,7 @@ class Answering:
             job = self._execution.job(self._compute, under_way, request, priced)
         if not await self._in_time(job, under_way):
             # A kernel cannot be stopped: it keeps its slot until it ends, and its result is lost.
-            job.add_done_callback(lambda late: late.cancelled() or late.exception())
+            job.add_done_callback(read_exception)
             job.add_done_callback(lambda _: self._scheduler.finish(ticket, time.monotonic()))
             return StillRunning(id)
         self._warm |= kinds

@@ -19,6 +19,7 @@ from app.engine.execution import Execution
 from app.engine.opening import Opener
 from app.engine.upload import Stopped, Upload, refusal, write_body
 from app.engine.upload_recovery import UploadRecovery
+from app.engine.waiting import read_exception
 from mechanisms.model.domains import Dataset, TableDomain
 from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.errors import NoRecords, NotFound, StorageError
@@ -167,9 +168,8 @@ class Uploads:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda _: self._local.discard(upload.id))
-        # Reads the exception, which asyncio would otherwise log. The state of the upload records
-        # it.
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        # The state of the upload records its exception.
+        task.add_done_callback(read_exception)
         return task
 
     async def _finish(self, upload: Upload, progress: _Progress) -> int:

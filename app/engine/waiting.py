@@ -38,6 +38,15 @@ async def over_by(task: asyncio.Future[Any], instant: float) -> bool:
     return task.done() and time.monotonic() <= instant
 
 
+def read_exception(ended: asyncio.Future[Any]) -> None:
+    """Read the exception of a task that no caller may be left to read.
+
+    Without this callback asyncio would log it.
+    """
+    if not ended.cancelled():
+        ended.exception()
+
+
 async def until(instant: float) -> None:
     """Return at this monotonic time, or immediately if it is past."""
     remaining = instant - time.monotonic()

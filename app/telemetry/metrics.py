@@ -30,10 +30,6 @@ GAUGES = {
     "ledger_valid": "1 if the last verification found no fault, else 0.",
     "sources_failing": "Sources of records whose last read here failed, in the last hour.",
 }
-#: They have no value before their first measurement, and 0 would look like one.
-UNKNOWN_AT_START = frozenset(
-    {"accounts_frozen", "heads_age_seconds", "verification_age_seconds", "ledger_valid"}
-)
 NAN = float("nan")
 #: For so many seconds a failed read of a source counts.
 REMEMBERED = 3600.0
@@ -67,8 +63,9 @@ class Metrics:
             name: Gauge(f"privypurse_{name}", text, registry=self._registry)
             for name, text in GAUGES.items()
         }
-        for name in UNKNOWN_AT_START:
-            self._gauges[name].set(NAN)
+        # They have no value before they are watched, and 0 would look like one.
+        for gauge in self._gauges.values():
+            gauge.set(NAN)
         self._failures: dict[str, float] = {}
         self.watch("sources_failing", self._failing)
         build = Info("privypurse_build", "The version that runs.", registry=self._registry)

@@ -4,8 +4,8 @@ Owners name sources and tables of a listing. No address, path or SQL text comes 
 a source says goes to the owner alone.
 """
 
-from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 
 import structlog
 from starlette.concurrency import iterate_in_threadpool, run_in_threadpool
@@ -85,26 +85,15 @@ async def pull(services: Services, caller: Caller, name: str) -> UploadOut:
     if source is None:
         raise SourceFailed("the source is no longer open to you")
     pieces = source.reads.read(attachment.table)
-    delivery = Delivery(_stream(pieces), source.reads.media_type, gzipped=False)
+    delivery = Delivery(iterate_in_threadpool(pieces), source.reads.media_type, gzipped=False)
     try:
-        taken = await records.take_records(services, caller, name, delivery)
-    except BodyTooSlow:
-        services.metrics.note_source(source.name, fails=True)
-        raise SourceFailed("the source sent nothing for too long") from None
-    except SourceFailed as failed:
-        _log(source, failed)
-        services.metrics.note_source(source.name, fails=True)
-        raise
-    else:
-        services.metrics.note_source(source.name, fails=False)
-        return taken
+        with _noted(services, source):
+            try:
+                return await records.take_records(services, caller, name, delivery)
+            except BodyTooSlow:
+                raise SourceFailed("the source sent nothing for too long") from None
     finally:
         await run_in_threadpool(_close, pieces)
-
-
-async def _stream(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    async for piece in iterate_in_threadpool(pieces):
-        yield piece
 
 
 def _close(pieces: Generator[bytes, None, None]) -> None:
@@ -129,14 +118,8 @@ def _attachment(services: Services, stored: StoredDataset) -> Attachment:
 
 
 def _tables(services: Services, source: NamedSource) -> list[str]:
-    try:
-        tables = source.reads.tables()
-    except SourceFailed as failed:
-        _log(source, failed)
-        services.metrics.note_source(source.name, fails=True)
-        raise
-    services.metrics.note_source(source.name, fails=False)
-    return tables
+    with _noted(services, source):
+        return source.reads.tables()
 
 
 def _described(services: Services, source: NamedSource) -> SourceOut:
@@ -147,7 +130,14 @@ def _described(services: Services, source: NamedSource) -> SourceOut:
     return SourceOut(name=source.name, kind=source.kind, tables=tables)
 
 
-def _log(source: NamedSource, failed: SourceFailed) -> None:
-    # Danger: the text names a condition of the source. It repeats no text of the source, which
-    # might quote a record.
-    log.warning("a source failed", error=f"{source.name}: {failed}")
+@contextmanager
+def _noted(services: Services, source: NamedSource) -> Iterator[None]:
+    try:
+        yield
+    except SourceFailed as failed:
+        # Danger: the text names a condition of the source. It repeats no text of the source, which
+        # might quote a record.
+        log.warning("a source failed", error=f"{source.name}: {failed}")
+        services.metrics.note_source(source.name, fails=True)
+        raise
+    services.metrics.note_source(source.name, fails=False)

@@ -45,7 +45,7 @@ class Table:
 
     @property
     def rows(self) -> int:
-        return len(next(iter(self.records.codes.values())))
+        return self.records.rows
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:

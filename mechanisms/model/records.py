@@ -49,6 +49,11 @@ class TableRecords:
     open_values: Mapping[str, OpenValues] = field(default_factory=dict)
     tables: Mapping[tuple[str, ...], NDArray[np.int64]] = field(default_factory=dict)
 
+    @property
+    def rows(self) -> int:
+        """The number of rows; private."""
+        return len(next(iter(self.codes.values())))
+
 
 @dataclass(frozen=True)
 class PrefixRecords:

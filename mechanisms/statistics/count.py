@@ -13,6 +13,7 @@ from mechanisms.statistics.predicate import (
     condition_work,
     fits,
     holds,
+    is_always,
     level_attributes,
 )
 from mechanisms.statistics.statistic import Measurement, Part
@@ -38,7 +39,7 @@ class Count(Part):
         return whole_plan(1, epsilon_nano)
 
     def work(self, dataset: Dataset) -> Work:
-        if not self.where.get("all", True):
+        if is_always(self.where):
             return NOTHING
         names = level_attributes(self.where, dataset)
         rows = most_rows(dataset)
@@ -48,9 +49,8 @@ class Count(Part):
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         table = context.table
-        rows = len(next(iter(table.codes.values())))
-        if not self.where.get("all", True):
-            # Every row meets an empty condition, so no row needs to be read.
+        rows = table.rows
+        if is_always(self.where):
             return Measurement(rows >> plan.exponent)
 
         names = level_attributes(self.where, context.dataset)

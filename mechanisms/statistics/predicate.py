@@ -62,6 +62,11 @@ def condition(body: Any) -> Condition:
     raise ValueError(f"conditions are nested at most {MAX_DEPTH} deep")
 
 
+def is_always(where: Condition) -> bool:
+    """True for the empty condition, which every row meets, so that no row needs to be read."""
+    return not where.get("all", True)
+
+
 def fits(where: Condition, dataset: Dataset) -> None:
     """Raise UnsupportedQuery unless the table has all attributes and values of the condition."""
     for body in _parts(where):

@@ -29,7 +29,7 @@ from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.order import largest_in_public_order
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.threshold import least_threshold
-from mechanisms.statistics.predicate import comparisons, fits, holds, part_work
+from mechanisms.statistics.predicate import comparisons, fits, holds, is_always, part_work
 from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.grouping import Grouping, Levels
 from mechanisms.tables.noise import LaplaceNoise
@@ -234,12 +234,10 @@ def _keys(context: QueryContext, plan: OpenPlan) -> Integers:
     table, dataset = context.table, plan.dataset
     keys = np.full(plan.rows, NO_GROUP, np.int64)
     axes = [None if is_open(one, dataset) else one.axis(table, dataset) for one in plan.request.by]
-    rows = len(next(iter(table.codes.values())))
     where = plan.request.where
-    always = not where.get("all", True)
-    met = None if always else holds(where, table, dataset)
-    for start in range(0, rows, TILE):
-        block = slice(start, min(start + TILE, rows))
+    met = None if is_always(where) else holds(where, table, dataset)
+    for start in range(0, table.rows, TILE):
+        block = slice(start, min(start + TILE, table.rows))
         key = np.zeros(block.stop - start, np.int64)
         is_inside = np.ones(len(key), np.bool_)
         if met is not None:
@@ -279,7 +277,7 @@ def _sums(
     assert isinstance(one.part, RowSum)
     read = one.part.measure(context.table, plan.dataset, one.grid).values
     assert read is not None
-    rows = len(next(iter(context.table.codes.values())))
+    rows = context.table.rows
     values = np.zeros(plan.rows, np.int64)
     for start in range(0, rows, TILE):
         block = slice(start, min(start + TILE, rows))

@@ -12,7 +12,7 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.level_tables import Names, cells_as_rows
 from mechanisms.model.records import TableRecords
 from mechanisms.noise.addition import Integers
-from mechanisms.statistics.predicate import holds
+from mechanisms.statistics.predicate import holds, is_always
 from mechanisms.tables.parts import Count, Part, RowSum
 from mechanisms.tables.persons import Persons
 from mechanisms.tables.plan import TablePlan
@@ -63,9 +63,7 @@ def release(context: QueryContext, plan: TablePlan) -> ReleasedTable:
 def _cells(context: QueryContext, plan: TablePlan, table: TableRecords) -> Cells:
     dataset, where = context.dataset, plan.request.where
     axes = tuple(one.axis(table, dataset) for one in plan.request.by)
-    rows = len(next(iter(table.codes.values())))
-    always = not where.get("all", True)
-    return Cells(axes, rows, None if always else holds(where, table, dataset))
+    return Cells(axes, table.rows, None if is_always(where) else holds(where, table, dataset))
 
 
 def _sums_of_stored(context: QueryContext, plan: TablePlan, names: Names) -> dict[Part, Integers]:

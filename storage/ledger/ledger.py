@@ -99,31 +99,20 @@ class Ledger:
         """
         action = "budget.overall" if dataset_id is None else "budget.set"
         key = _key(dataset_id, analyst_id)
-        return self._set_limit(action, key, limit, actor_id, if_match, end, before)
+
+        def work(connection: Connection) -> AccountRow:
+            before(connection)
+            return _change_limit(connection, action, key, limit, actor_id, if_match, end)
+
+        return self._write(work, _of_pair(key.dataset_id, key.analyst_id))
 
     def limit_cap(self, dataset_id: int, limit: Limit, *, actor_id: int) -> AccountRow:
         """Sets the limit of all analysts together on the dataset. Raises: BelowSpent."""
-        key = AccountKey(int(AccountRank.DATASET), dataset_id, 0)
-        return self._set_limit("budget.cap", key, limit, actor_id)
 
-    def _set_limit(
-        self,
-        action: str,
-        key: AccountKey,
-        limit: Limit,
-        actor_id: int,
-        if_match: str | None = None,
-        end: End | None = None,
-        before: Callable[[Connection], None] = lambda _connection: None,
-    ) -> AccountRow:
         def work(connection: Connection) -> AccountRow:
-            before(connection)
-            account, is_changed = set_limit(connection, key, limit, actor_id, if_match, end)
-            if is_changed:
-                _record_limit(connection, action, account, actor_id)
-            return account
+            return change_cap(connection, dataset_id, limit, actor_id)
 
-        return self._write(work, _of_pair(key.dataset_id, key.analyst_id))
+        return self._write(work, _of_pair(dataset_id, 0))
 
     def key_account(self, limit: Limit, *, actor_id: int) -> Callable[[Connection, int, str], None]:
         """Returns what opens the account of a new API key, given the user's id and the key's.
@@ -339,9 +328,21 @@ class Ledger:
 def change_cap(connection: Connection, dataset_id: int, limit: Limit, actor_id: int) -> AccountRow:
     """Sets the limit of all analysts together on the dataset, with its fact. Raises: BelowSpent."""
     key = AccountKey(int(AccountRank.DATASET), dataset_id, 0)
-    account, is_changed = set_limit(connection, key, limit, actor_id)
+    return _change_limit(connection, "budget.cap", key, limit, actor_id)
+
+
+def _change_limit(
+    connection: Connection,
+    action: str,
+    key: AccountKey,
+    limit: Limit,
+    actor_id: int,
+    if_match: str | None = None,
+    end: End | None = None,
+) -> AccountRow:
+    account, is_changed = set_limit(connection, key, limit, actor_id, if_match, end)
     if is_changed:
-        _record_limit(connection, "budget.cap", account, actor_id)
+        _record_limit(connection, action, account, actor_id)
     return account
 
 

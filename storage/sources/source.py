@@ -30,7 +30,10 @@ class Source(Protocol):
         """The names of its tables and views, sorted. Raises: SourceFailed."""
 
     def read(self, table: str) -> Iterator[bytes]:
-        """The content of a table in pieces. Raises: SourceFailed, also during the iteration."""
+        """The content of a table of the listing, in pieces.
+
+        Raises: SourceFailed, also during the iteration, and if the listing has no such table.
+        """
 
 
 class SourceReads:
@@ -50,12 +53,8 @@ class SourceReads:
             return self._source.tables()
 
     def read(self, table: str) -> Generator[bytes, None, None]:
-        """The content of a table of the source's own listing, in pieces; to be closed.
-
-        Raises: Busy as ``tables`` does; SourceFailed, also if the listing has no such table.
-        """
+        """As ``Source.read``; to be closed. Raises: Busy as ``tables`` does; SourceFailed."""
         with self._slot():
-            checked(table, self._source.tables())
             yield from self._source.read(table)
 
     @contextmanager

@@ -3,7 +3,9 @@
 Prices follow from public facts alone, as in quotes: no records are read, nothing is charged.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import MAX_QUERY_EPSILON_NANO, MIN_QUERY_EPSILON_NANO
@@ -14,11 +16,12 @@ from app.queries import QUERY, QUERY_KINDS
 from app.queries.parts.examples import TypicalQuestion
 from app.usecases.services import Services
 from app.usecases.visibility import owned, require
-from mechanisms.model.domains import Dataset
 
 #: The preview divides an allowance by these numbers of equal answers, and shows how accurate each
 #: answer could be.
 ANSWERS = (1, 10, 100)
+#: The price of a query on one dataset at a loss; it has the method ``accuracy``.
+Pricing = Callable[[Any, PrivacyLoss], Any]
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ def preview(
     public = stored.public
     if public is None:
         raise InvalidRequest.at("dataset", type="nodes", msg="it has no nodes yet")
-    return _purchases(stored.description["kind"], allowance, public)
+    kind = stored.description["kind"]
+    return _purchases(kind, allowance, lambda query, loss: query.price(public, loss))
 
 
 def of_draft(
@@ -62,28 +66,26 @@ def of_draft(
     public = public_facts(registration)
     if public is None:
         return []
-    return _purchases(registration.kind, allowance, public)
+    return _purchases(registration.kind, allowance, lambda query, loss: query.price(public, loss))
 
 
-def _purchases(kind: str, allowance: PrivacyLoss, public: Dataset) -> list[Purchase]:
+def _purchases(kind: str, allowance: PrivacyLoss, price: Pricing) -> list[Purchase]:
     return [
-        Purchase(one.question, tuple(_offer(one, allowance, many, public) for many in ANSWERS))
+        Purchase(one.question, tuple(_offer(one, allowance, many, price) for many in ANSWERS))
         for typical in QUERY_KINDS.values()
         for one in typical.examples.typical
         if one.dataset == kind
     ]
 
 
-def _offer(
-    typical: TypicalQuestion, allowance: PrivacyLoss, answers: int, public: Dataset
-) -> Offer:
+def _offer(typical: TypicalQuestion, allowance: PrivacyLoss, answers: int, price: Pricing) -> Offer:
     each = allowance.epsilon_nano // answers
     epsilon = PrivacyLoss(each).as_dict()["epsilon"]
     if not MIN_QUERY_EPSILON_NANO <= each <= MAX_QUERY_EPSILON_NANO:
         return Offer(answers, epsilon, "not within the range of a query")
     try:
         query = QUERY.validate_python(typical.query, strict=False)
-        accuracy = query.price(public, PrivacyLoss(each)).accuracy()
+        accuracy = price(query, PrivacyLoss(each)).accuracy()
     except UnsupportedQuery as refusal:
         return Offer(answers, epsilon, f"not possible: {refusal}")
     if typical.accuracy not in accuracy:
