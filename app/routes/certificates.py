@@ -1,6 +1,7 @@
 """Certificates: signed statements of what the service claims, and the keys that verify them."""
 
 from typing import Any
+from uuid import UUID
 
 from starlette.responses import Response
 
@@ -35,7 +36,7 @@ def show_certificate_keys(services: ServicesDep) -> dict[str, list[dict[str, str
 async def certify_answer(query_id: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Download the certificate of an own answer: what the service claims about it, signed."""
     signed = await certificates.of_answer(services, caller, query_id)
-    return jose_file(signed, query_id)
+    return jose_file(signed, str(UUID(query_id)))
 
 
 @api.get(

@@ -13,10 +13,12 @@ import json
 from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from accounting.privacy_loss import PrivacyLoss
 from app import __version__
+from app.contract.errors import UnsupportedQuery
 from app.contract.times import moment
 from app.engine.requests import written
 from app.identity.callers import Caller
@@ -43,6 +45,8 @@ HOW_TO_VERIFY = (
     "Fetch the public keys of the service once with GET /v1/certificate-keys, keep them, and run: "
     "privypurse verify-certificate FILE --key KEYS. It needs no network."
 )
+#: The members of a query that name how its noise is drawn.
+NOISE_MEMBERS = ("selector", "mechanism")
 OMITTED = frozenset({"nodes", "attributes", "public_values", "name", "description"})
 
 
@@ -141,9 +145,14 @@ def _resolved(query: Query, dataset: StoredDataset, charge: dict[str, Any]) -> d
 
 def _noise(dataset: StoredDataset, stated: dict[str, Any]) -> dict[str, Any]:
     """How the noise was drawn: the steps of the charge, and the mechanisms with their sources."""
-    query = QUERY.validate_json(written(stated["query"]))
-    resolved = _resolved(query, dataset, stated["charge"])
-    names = {*resolved.values(), *(one for one in stated["query"].values() if isinstance(one, str))}
+    try:
+        query = QUERY.validate_json(written(stated["query"]))
+        resolved = _resolved(query, dataset, stated["charge"])
+    except (ValidationError, UnsupportedQuery):
+        # This version of the service no longer offers the query.
+        return {"kind": None, "resolved": {}, "mechanisms": [], "steps": stated["steps"]}
+    # Danger: other members hold names that the analyst or the owner chose freely.
+    names = {*resolved.values(), *(stated["query"].get(one) for one in NOISE_MEMBERS)}
     facts = vocabulary()
     mechanisms = [
         *facts["selectors"],

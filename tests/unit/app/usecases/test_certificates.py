@@ -16,7 +16,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.identity.certificate_key import FILE, CertificateKey
 from app.queries.parts.examples import ADULT
 from app.queries.selection.body import Selection
-from app.usecases.certificates import _resolved
+from app.usecases.certificates import _noise, _resolved
 from privypurse import CertificateInvalid, verify_certificate
 from privypurse.cli import cli
 from storage.assurance.verification import verify
@@ -36,6 +36,20 @@ def test_its_defaults_are_those_of_the_account_that_was_charged() -> None:
     for one, selector in ((query, "permute_and_flip"), (query.in_rho(), "exponential")):
         charge = one.price(ADULT, loss).charge().as_charge()
         assert _resolved(query, dataset, charge)["selector"] == selector
+
+
+def test_a_name_that_the_analyst_chose_is_no_mechanism() -> None:
+    dataset: Any = SimpleNamespace(public=None)
+    query = {"kind": "tree", "algorithm": "naive_bayes", "class_attribute": "laplace"}
+    stated = {"query": query, "charge": {"epsilon": "1", "delta": "0"}, "steps": []}
+    noise = _noise(dataset, stated)
+    assert (noise["kind"]["title"], noise["mechanisms"]) == ("Private naive Bayes", [])
+
+
+def test_a_query_that_is_no_longer_offered_is_certified_without_its_kind() -> None:
+    stated = {"query": {"kind": "of an earlier release"}, "charge": {}, "steps": ["one"]}
+    noise = _noise(SimpleNamespace(public=ADULT), stated)  # type: ignore[arg-type]
+    assert noise == {"kind": None, "resolved": {}, "mechanisms": [], "steps": ["one"]}
 
 
 @pytest.fixture
@@ -77,6 +91,15 @@ def test_the_certificate_of_an_answer(people: Service, answered: Any) -> None:
         assert people(who, "GET", f"/v1/{path}/certificate").status_code == status
     people.user("ben", "analyst")
     assert people("ben", "GET", f"/v1/{path}/certificate").status_code == 404
+
+
+def test_an_id_without_hyphens_names_the_same_file(people: Service, answered: Any) -> None:
+    id = answered.json()["id"]
+    other = id.replace("-", "")
+    for path, form in (("certificate", "jws"), ("answer?format=csv", "csv")):
+        reply = people("ana", "GET", f"/v1/queries/{other}/{path}")
+        assert reply.status_code == 200
+        assert reply.headers["content-disposition"] == f'attachment; filename="{id}.{form}"'
 
 
 def test_the_certificate_of_a_dataset_binds_answers_and_shows_none(
