@@ -5,6 +5,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from app.contract.errors import Busy
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow, any_key
 from app.http.declarations import sends
@@ -43,7 +44,7 @@ async def certify_answer(query_id: str, caller: CurrentCaller, services: Service
     "/datasets/{name}/certificate",
     dependencies=[allow("owner", "auditor"), sends(JOSE)],
     response_class=Response,
-    responses={**SIGNED, **problems(NotFound)},
+    responses={**SIGNED, **problems(NotFound, Busy)},
 )
 def certify_dataset(name: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Download the certificate of a dataset; it binds answers by digests and shows no value."""

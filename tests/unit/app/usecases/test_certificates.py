@@ -16,12 +16,14 @@ from accounting.privacy_loss import PrivacyLoss
 from app.identity.certificate_key import FILE, CertificateKey
 from app.queries.parts.examples import ADULT
 from app.queries.selection.body import Selection
+from app.usecases.accounts import budgets
 from app.usecases.certificates import _noise, _resolved
 from privypurse import CertificateInvalid, verify_certificate
 from privypurse.cli import cli
 from storage.assurance.verification import verify
 from storage.journal.certificate_keys import CertificateKeys
 from storage.queries import history
+from storage.queries.bindings import head_of_cap
 from tests.support.service import Service
 
 QUERY = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}], "selector": "laplace"}
@@ -197,3 +199,33 @@ def test_the_key_is_a_secret_and_every_public_key_is_remembered(people: Service)
     stated = [one for one in audited if one["action"] == "service.certificate_key"]
     assert [one["subject"] for one in stated] == [other.public["kid"], again.public["kid"]]
     assert verify(services.database).valid
+
+
+@pytest.mark.usefixtures("answered")
+def test_a_charge_between_two_reads_is_in_loss_and_head_or_in_neither(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"dataset": "triangle", "epsilon": "0.25", "query": QUERY}
+    read, charges = budgets.of_dataset, iter((201,))
+
+    def read_and_charge(*arguments: Any) -> Any:
+        whole = read(*arguments)
+        for status in charges:
+            assert people("ana", "POST", "/v1/queries", json=body).status_code == status
+        return whole
+
+    monkeypatch.setattr(budgets, "of_dataset", read_and_charge)
+    content = certificate(people, "olga", "datasets/triangle")
+    stated = verify_certificate(content, keys_of(people)).statement
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+    entries, head = head_of_cap(services.database, services.datasets.find("triangle").id)
+    assert stated["ledger"] == {"entries": entries, "head": head.hex()}
+    assert stated["loss"]["spent"]["epsilon"] == "0.75"
+
+
+@pytest.mark.usefixtures("answered")
+def test_the_certificate_of_a_dataset_takes_a_slot(people: Service) -> None:
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+    olga = services.users.find("olga").id
+    with services.reads.slot(olga), services.reads.slot(olga):
+        assert people("olga", "GET", "/v1/datasets/triangle/certificate").status_code == 429
