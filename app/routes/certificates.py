@@ -1,9 +1,11 @@
 """Certificates: signed statements of what the service claims, and the keys that verify them."""
 
 from typing import Any
+from uuid import UUID
 
 from starlette.responses import Response
 
+from app.contract.errors import Busy
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow, any_key
 from app.http.declarations import sends
@@ -35,14 +37,14 @@ def show_certificate_keys(services: ServicesDep) -> dict[str, list[dict[str, str
 async def certify_answer(query_id: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Download the certificate of an own answer: what the service claims about it, signed."""
     signed = await certificates.of_answer(services, caller, query_id)
-    return jose_file(signed, query_id)
+    return jose_file(signed, str(UUID(query_id)))
 
 
 @api.get(
     "/datasets/{name}/certificate",
     dependencies=[allow("owner", "auditor"), sends(JOSE)],
     response_class=Response,
-    responses={**SIGNED, **problems(NotFound)},
+    responses={**SIGNED, **problems(NotFound, Busy)},
 )
 def certify_dataset(name: str, caller: CurrentCaller, services: ServicesDep) -> Response:
     """Download the certificate of a dataset; it binds answers by digests and shows no value."""

@@ -2,6 +2,7 @@
 
 import re
 from typing import Annotated, Literal
+from uuid import UUID
 
 from fastapi import Body as BodyParameter
 from fastapi import Header, Request
@@ -195,7 +196,7 @@ async def answer_as_file(
 ) -> Response:
     """Download the answer of an own query for data frames, as CSV, Arrow or Parquet; free."""
     content = await answer_file(services, caller, query_id, format)
-    name = f'attachment; filename="{query_id}.{format}"'
+    name = f'attachment; filename="{UUID(query_id)}.{format}"'
     headers = {} if format == "json" else {"Content-Disposition": name}
     return Response(content, headers=headers, media_type=FORMS[format].media_type)
 

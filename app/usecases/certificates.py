@@ -13,10 +13,13 @@ import json
 from typing import Any
 from uuid import UUID
 
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from accounting.privacy_loss import PrivacyLoss
 from app import __version__
+from app.contract.budgets import DatasetBudgets
+from app.contract.errors import Busy, UnsupportedQuery
 from app.contract.times import moment
 from app.engine.requests import written
 from app.identity.callers import Caller
@@ -43,6 +46,10 @@ HOW_TO_VERIFY = (
     "Fetch the public keys of the service once with GET /v1/certificate-keys, keep them, and run: "
     "privypurse verify-certificate FILE --key KEYS. It needs no network."
 )
+#: How often the budgets of a dataset are read before its certificate is refused as busy.
+ATTEMPTS = 20
+#: The members of a query that name how its noise is drawn.
+NOISE_MEMBERS = ("selector", "mechanism")
 OMITTED = frozenset({"nodes", "attributes", "public_values", "name", "description"})
 
 
@@ -58,13 +65,20 @@ async def of_answer(services: Services, caller: Caller, query_id: str) -> str:
 
 
 def of_dataset(services: Services, caller: Caller, name: str) -> str:
-    """The certificate of a dataset, for its owner and for auditors. Raises: NotFound."""
+    """The certificate of a dataset, for its owner and for auditors.
+
+    Raises: NotFound; RateLimited, Busy where others read as much.
+    """
     require(caller, "owner", "auditor")
     find = visible if "auditor" in caller.roles else owned
     stored = find(services, caller, name)
+    with services.reads.slot(caller.id):
+        return _of_dataset(services, caller, stored)
+
+
+def _of_dataset(services: Services, caller: Caller, stored: StoredDataset) -> str:
     answers = bound_answers(services.database, stored.id, MOST_ANSWERS + 1)
-    whole = budgets.of_dataset(services, caller, name)
-    entries, head = head_of_cap(services.database, stored.id)
+    whole, entries, head = _loss_at_head(services, caller, stored)
     loss = {
         "cap": whole.cap.allowance.as_dict(),
         "spent": whole.exposure.spent.as_dict(),
@@ -94,6 +108,24 @@ def of_dataset(services: Services, caller: Caller, name: str) -> str:
             "nist_sp_800_226": nist_fields(stored, loss, unit, titles),
         },
     )
+
+
+def _loss_at_head(
+    services: Services, caller: Caller, stored: StoredDataset
+) -> tuple[DatasetBudgets, int, bytes]:
+    """The budgets, and the entries and head of the cap at which they hold. Raises: Busy.
+
+    Danger: a charge between two reads would make a signed statement that does not add up. Every
+    charge moves the head of the cap, so the budgets are read between two equal heads.
+    """
+    before = head_of_cap(services.database, stored.id)
+    for _ in range(ATTEMPTS):
+        whole = budgets.of_dataset(services, caller, stored.name)
+        after = head_of_cap(services.database, stored.id)
+        if after == before:
+            return whole, *after
+        before = after
+    raise Busy
 
 
 def _of_answer(services: Services, reply: bytes) -> str:
@@ -141,9 +173,14 @@ def _resolved(query: Query, dataset: StoredDataset, charge: dict[str, Any]) -> d
 
 def _noise(dataset: StoredDataset, stated: dict[str, Any]) -> dict[str, Any]:
     """How the noise was drawn: the steps of the charge, and the mechanisms with their sources."""
-    query = QUERY.validate_json(written(stated["query"]))
-    resolved = _resolved(query, dataset, stated["charge"])
-    names = {*resolved.values(), *(one for one in stated["query"].values() if isinstance(one, str))}
+    try:
+        query = QUERY.validate_json(written(stated["query"]))
+        resolved = _resolved(query, dataset, stated["charge"])
+    except (ValidationError, UnsupportedQuery):
+        # This version of the service no longer offers the query.
+        return {"kind": None, "resolved": {}, "mechanisms": [], "steps": stated["steps"]}
+    # Danger: other members hold names that the analyst or the owner chose freely.
+    names = {*resolved.values(), *(stated["query"].get(one) for one in NOISE_MEMBERS)}
     facts = vocabulary()
     mechanisms = [
         *facts["selectors"],

@@ -6,7 +6,7 @@ Only the analyst of a query may get its salt.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -67,16 +67,20 @@ def bound_answers(database: Database, dataset_id: int, limit: int) -> list[Bound
         .limit(limit)
     )
     with database.read() as connection:
-        rows = connection.execute(answered).all()
-        digests = _digests(connection, [row.id for row in rows])
-    return [
-        BoundAnswer(
-            *(row.id, json.loads(row.request)["query"]["kind"], row.dataset_version),
-            PrivacyLoss(*(getattr(row, measure.column) or 0 for measure in MEASURES)),
-            *(row.rho_f, by_minute(row.release_us), digests.get(row.id)),
-        )
-        for row in rows
-    ]
+        # A request may be large, so few of them are in memory at the same time.
+        rows = connection.execute(answered, execution_options={"yield_per": 50})
+        answers = [_bound_answer(row) for row in rows]
+        digests = _digests(connection, [one.id for one in answers])
+    return [replace(one, digest=digests.get(one.id)) for one in answers]
+
+
+def _bound_answer(row: Any) -> BoundAnswer:
+    """The answer of a row, still without its digest."""
+    return BoundAnswer(
+        *(row.id, json.loads(row.request)["query"]["kind"], row.dataset_version),
+        PrivacyLoss(*(getattr(row, measure.column) or 0 for measure in MEASURES)),
+        *(row.rho_f, by_minute(row.release_us), None),
+    )
 
 
 def head_of_cap(database: Database, dataset_id: int) -> tuple[int, bytes]:

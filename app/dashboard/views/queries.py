@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
+from uuid import UUID
 
 from fastapi import Query as QueryParameter
 from starlette.concurrency import run_in_threadpool
@@ -74,7 +75,7 @@ async def download_answer(
 ) -> Response:
     """Download the answer of an own query as a file for data frames."""
     content = await visit.run(answer_file, query_id, format)
-    name = f'attachment; filename="{query_id}.{format}"'
+    name = f'attachment; filename="{UUID(query_id)}.{format}"'
     headers = {**HEADERS, "Content-Disposition": name}
     return Response(content, headers=headers, media_type=FORMS[format].media_type)
 
@@ -82,14 +83,15 @@ async def download_answer(
 @pages.get("/ui/queries/{query_id}/certificate", dependencies=[allow("analyst")])
 async def download_certificate(visit: CurrentVisit, query_id: str) -> Response:
     """Download the certificate of an own answer."""
-    return signed_file(await visit.run(certificates.of_answer, query_id), query_id)
+    signed = await visit.run(certificates.of_answer, query_id)
+    return signed_file(signed, str(UUID(query_id)))
 
 
 @pages.post("/ui/queries/{query_id}/cancel", dependencies=[allow("analyst")])
 async def cancel_query(visit: CurrentVisit, query_id: str) -> Response:
     """Cancel a query that has not begun, which releases its charge."""
     await visit.run(queries.cancel, query_id)
-    return to(f"/ui/queries/{query_id}")
+    return to(f"/ui/queries/{UUID(query_id)}")
 
 
 def _load_anew() -> Response:

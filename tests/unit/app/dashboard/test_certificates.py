@@ -23,3 +23,8 @@ def test_pages_link_to_certificates(people: Service, sign_in: SignIn) -> None:
         assert "claims" in text
         assert verify_certificate(browser.get(f"{page}/certificate").content, keys).statement
     assert "certificate" not in sign_in("ana").get(dataset).text
+    id = answered["id"]
+    other = id.replace("-", "")
+    for path, form in (("certificate", "jws"), ("answer", "csv")):
+        reply = sign_in("ana").get(f"/ui/queries/{other}/{path}")
+        assert reply.headers["content-disposition"] == f'attachment; filename="{id}.{form}"'

@@ -16,12 +16,14 @@ from accounting.privacy_loss import PrivacyLoss
 from app.identity.certificate_key import FILE, CertificateKey
 from app.queries.parts.examples import ADULT
 from app.queries.selection.body import Selection
-from app.usecases.certificates import _resolved
+from app.usecases.accounts import budgets
+from app.usecases.certificates import _noise, _resolved
 from privypurse import CertificateInvalid, verify_certificate
 from privypurse.cli import cli
 from storage.assurance.verification import verify
 from storage.journal.certificate_keys import CertificateKeys
 from storage.queries import history
+from storage.queries.bindings import head_of_cap
 from tests.support.service import Service
 
 QUERY = {"kind": "top_k", "k": 2, "utilities": [{"name": "degree"}], "selector": "laplace"}
@@ -36,6 +38,20 @@ def test_its_defaults_are_those_of_the_account_that_was_charged() -> None:
     for one, selector in ((query, "permute_and_flip"), (query.in_rho(), "exponential")):
         charge = one.price(ADULT, loss).charge().as_charge()
         assert _resolved(query, dataset, charge)["selector"] == selector
+
+
+def test_a_name_that_the_analyst_chose_is_no_mechanism() -> None:
+    dataset: Any = SimpleNamespace(public=None)
+    query = {"kind": "tree", "algorithm": "naive_bayes", "class_attribute": "laplace"}
+    stated = {"query": query, "charge": {"epsilon": "1", "delta": "0"}, "steps": []}
+    noise = _noise(dataset, stated)
+    assert (noise["kind"]["title"], noise["mechanisms"]) == ("Private naive Bayes", [])
+
+
+def test_a_query_that_is_no_longer_offered_is_certified_without_its_kind() -> None:
+    stated = {"query": {"kind": "of an earlier release"}, "charge": {}, "steps": ["one"]}
+    noise = _noise(SimpleNamespace(public=ADULT), stated)  # type: ignore[arg-type]
+    assert noise == {"kind": None, "resolved": {}, "mechanisms": [], "steps": ["one"]}
 
 
 @pytest.fixture
@@ -77,6 +93,15 @@ def test_the_certificate_of_an_answer(people: Service, answered: Any) -> None:
         assert people(who, "GET", f"/v1/{path}/certificate").status_code == status
     people.user("ben", "analyst")
     assert people("ben", "GET", f"/v1/{path}/certificate").status_code == 404
+
+
+def test_an_id_without_hyphens_names_the_same_file(people: Service, answered: Any) -> None:
+    id = answered.json()["id"]
+    other = id.replace("-", "")
+    for path, form in (("certificate", "jws"), ("answer?format=csv", "csv")):
+        reply = people("ana", "GET", f"/v1/queries/{other}/{path}")
+        assert reply.status_code == 200
+        assert reply.headers["content-disposition"] == f'attachment; filename="{id}.{form}"'
 
 
 def test_the_certificate_of_a_dataset_binds_answers_and_shows_none(
@@ -174,3 +199,33 @@ def test_the_key_is_a_secret_and_every_public_key_is_remembered(people: Service)
     stated = [one for one in audited if one["action"] == "service.certificate_key"]
     assert [one["subject"] for one in stated] == [other.public["kid"], again.public["kid"]]
     assert verify(services.database).valid
+
+
+@pytest.mark.usefixtures("answered")
+def test_a_charge_between_two_reads_is_in_loss_and_head_or_in_neither(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = {"dataset": "triangle", "epsilon": "0.25", "query": QUERY}
+    read, charges = budgets.of_dataset, iter((201,))
+
+    def read_and_charge(*arguments: Any) -> Any:
+        whole = read(*arguments)
+        for status in charges:
+            assert people("ana", "POST", "/v1/queries", json=body).status_code == status
+        return whole
+
+    monkeypatch.setattr(budgets, "of_dataset", read_and_charge)
+    content = certificate(people, "olga", "datasets/triangle")
+    stated = verify_certificate(content, keys_of(people)).statement
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+    entries, head = head_of_cap(services.database, services.datasets.find("triangle").id)
+    assert stated["ledger"] == {"entries": entries, "head": head.hex()}
+    assert stated["loss"]["spent"]["epsilon"] == "0.75"
+
+
+@pytest.mark.usefixtures("answered")
+def test_the_certificate_of_a_dataset_takes_a_slot(people: Service) -> None:
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+    olga = services.users.find("olga").id
+    with services.reads.slot(olga), services.reads.slot(olga):
+        assert people("olga", "GET", "/v1/datasets/triangle/certificate").status_code == 429
