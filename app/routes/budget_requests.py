@@ -12,6 +12,7 @@ from app.contract.budget_requests import (
     BudgetRequestOut,
     DecisionIn,
 )
+from app.contract.errors import RateLimited
 from app.contract.models import Listing
 from app.contract.problems import problems
 from app.http.access import CurrentCaller, allow
@@ -27,7 +28,7 @@ api = router(prefix="/v1", tags=["budgets"])
     "/datasets/{name}/requests",
     status_code=201,
     dependencies=[allow("analyst")],
-    responses=problems(NotFound, RequestOpen),
+    responses=problems(NotFound, RequestOpen, RateLimited),
 )
 def request_budget(
     name: str,

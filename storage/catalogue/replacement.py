@@ -44,20 +44,12 @@ def replace_description(
         UploadRunning.
     """
     if connection.dialect.name == "postgresql":
+        # Danger: the lock waits for all charges, and all charges wait for it. So a replacement that
+        # is refused anyway must not ask for it.
+        _require_unused(connection, dataset_id)
         # A grant that has not committed yet would be invisible below. This waits for it.
         connection.execute(text("LOCK TABLE budget_account IN SHARE ROW EXCLUSIVE MODE"))
-    row = connection.execute(
-        select(_d.version, _d.domain).where(_d.id == dataset_id).with_for_update()
-    ).one()
-    granted = exists().where(
-        _a.dataset_id == dataset_id, _a.rank == int(AccountRank.ANALYST_ON_DATASET)
-    )
-    if connection.execute(select(granted)).scalar_one():
-        raise AlreadyExists("an allowance was granted, so the description stays")
-    if row.version:
-        raise AlreadyExists("records are published: withdraw them first")
-    if row.domain is not None and row.domain.endswith(LABELLED):
-        raise AlreadyExists("the nodes have names, which stay")
+    _require_unused(connection, dataset_id)
     versions.refuse(connection, REPLACED, _u.dataset_id == dataset_id, _u.lease_until <= now_us())
     running = exists().where(_u.dataset_id == dataset_id, _u.state == versions.PREPARING)
     if connection.execute(select(running)).scalar_one():
@@ -74,6 +66,22 @@ def replace_description(
     }
     connection.execute(update(dataset).where(_d.id == dataset_id).values(values))
     change_cap(connection, dataset_id, cap, actor_id)
+
+
+def _require_unused(connection: Connection, dataset_id: int) -> None:
+    """Raises: AlreadyExists if somebody relies on the description. Holds the row of the dataset."""
+    row = connection.execute(
+        select(_d.version, _d.domain).where(_d.id == dataset_id).with_for_update()
+    ).one()
+    granted = exists().where(
+        _a.dataset_id == dataset_id, _a.rank == int(AccountRank.ANALYST_ON_DATASET)
+    )
+    if connection.execute(select(granted)).scalar_one():
+        raise AlreadyExists("an allowance was granted, so the description stays")
+    if row.version:
+        raise AlreadyExists("records are published: withdraw them first")
+    if row.domain is not None and row.domain.endswith(LABELLED):
+        raise AlreadyExists("the nodes have names, which stay")
 
 
 def hold_description(connection: Connection, dataset_id: int) -> int:

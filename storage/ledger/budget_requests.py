@@ -144,6 +144,12 @@ class BudgetRequests:
         self._database.write(work)
         return self.find(id)
 
+    def made_since(self, analyst_id: int, since_us: int, most: int) -> int:
+        """How many requests the analyst has made since a moment, counted up to ``most``."""
+        ids = select(_r.id).where(_r.analyst_id == analyst_id, _r.created_us >= since_us)
+        with self._database.read() as connection:
+            return len(connection.execute(ids.limit(most)).all())
+
     def find(self, id: UUID) -> BudgetRequest:
         """One request. Raises: NotFound."""
         with self._database.read() as connection:

@@ -13,7 +13,7 @@ from accounting.account import Limit, counts_rho
 from accounting.privacy_loss import PrivacyLoss
 from app.contract.budget_requests import BudgetRequestIn, BudgetRequestOut, DecisionIn
 from app.contract.budgets import DatasetBudgets, GrantedAccount
-from app.contract.errors import InvalidRequest, RestrictedKey
+from app.contract.errors import InvalidRequest, RateLimited, RestrictedKey
 from app.contract.ids import uuid7
 from app.contract.models import Listing
 from app.contract.times import microseconds
@@ -25,6 +25,10 @@ from storage.catalogue.datasets import StoredDataset
 from storage.errors import NotFound
 from storage.ledger.budget_requests import BudgetRequest, Decision
 from storage.ledger.limits import End
+
+#: The most requests of one analyst within 24 hours, on all datasets together.
+MOST_A_DAY = 100
+DAY_US = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ class Rights:
 def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -> BudgetRequestOut:
     """Request an allowance on a dataset that the caller may see.
 
-    Raises: NotFound; RequestOpen; InvalidRequest for a moment that has passed; RestrictedKey.
+    Raises: NotFound; RequestOpen; InvalidRequest for a moment that has passed; RestrictedKey;
+        RateLimited after ``MOST_A_DAY`` requests.
     """
     require(caller, "analyst")
     _require_own_hand(caller)
@@ -61,6 +66,10 @@ def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -
     until_us = None if body.until is None else microseconds(body.until)
     if until_us is not None:
         budgets.require_ahead(services, until_us)
+    # Requests stay for ever, also withdrawn ones, and every verification reads them.
+    yesterday = services.database.now_us() - DAY_US
+    if services.budget_requests.made_since(caller.id, yesterday, MOST_A_DAY) == MOST_A_DAY:
+        raise RateLimited(retry_after=3600)
     request = services.budget_requests.make(
         uuid7(), stored.id, caller.id, body.loss, until_us, body.purpose
     )

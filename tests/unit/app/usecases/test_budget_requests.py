@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from app.usecases.accounts import budget_requests
 from storage.assurance.verification import verify
 from storage.database.tables import budget_account, budget_request, journal
 from storage.ledger.limits import End
@@ -199,6 +200,21 @@ def test_hostile_requests_are_refused(triangle: Service) -> None:
     assert triangle("olga", "GET", PATH).json()["items"] == []
     longest = "x" * 2000
     assert ask(triangle, purpose=longest).json()["purpose"] == longest
+
+
+def test_requests_of_a_day_are_limited(triangle: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_requests, "MOST_A_DAY", 2)
+    for _ in range(2):
+        id = ask(triangle).json()["id"]
+        assert triangle("ana", "DELETE", f"{PATH}/{id}").status_code == 204
+    refused = ask(triangle)
+    assert (refused.status_code, refused.json()["type"]) == (429, "/problems/rate-limited")
+    assert len(triangle("ana", "GET", PATH).json()["items"]) == 2
+    database = triangle.client.app.state.services.database  # type: ignore[attr-defined]
+    earlier = budget_request.c.created_us - budget_requests.DAY_US - 1
+    before = update(budget_request).values(created_us=earlier)
+    database.write(lambda connection: connection.execute(before))
+    assert ask(triangle).status_code == 201
 
 
 def test_who_may_request_and_decide(triangle: Service) -> None:

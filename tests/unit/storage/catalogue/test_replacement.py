@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from storage.catalogue.datasets import Datasets, StoredDataset
@@ -58,6 +58,23 @@ def test_what_somebody_relies_on_stays(world: World) -> None:
     assert contents(world.database) == before
     world.datasets.withdraw(published.name, actor=world.owner)
     assert replace(world, published.name).public != published.public
+
+
+def test_a_refused_replacement_waits_for_no_charge(world: World) -> None:
+    """On PostgreSQL a replacement locks the accounts, but not where it is refused anyway."""
+    stored = world.dataset(ready=False)
+    world.grant(stored, world.analyst(), loss(0))
+    statements: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    event.listen(world.database.engine, "before_cursor_execute", note)
+    with pytest.raises(AlreadyExists):
+        replace(world, stored.name)
+    event.remove(world.database.engine, "before_cursor_execute", note)
+    assert statements
+    assert not [one for one in statements if one.startswith("LOCK TABLE")]
 
 
 def test_no_upload_of_the_old_description_is_published(world: World) -> None:
