@@ -47,7 +47,7 @@ def filled(database: Database, ledger: Ledger, queries: int) -> int:
     outcome = verify(database)
     if not outcome.valid:
         raise AssertionError(f"not a valid ledger: {outcome}")
-    return outcome.entries
+    return outcome.extent.entries
 
 
 def verification(result: Result, setting: Setting) -> None:
@@ -76,10 +76,10 @@ def incremental(result: Result, setting: Setting) -> None:
             fill(ledger, pair, 1)
             verified = {one.account: one for one in before.verified}
             since = partial(verify_new, database, {}, verified, {}, before.streams)
-            new = since().entries - before.entries
+            new = since().extent.entries - before.extent.entries
             seconds = min(processor(since)() for _ in range(5))
             ways[name] = seconds / new
-            result.measure(f"{name}: entries", float(before.entries), "")
+            result.measure(f"{name}: entries", float(before.extent.entries), "")
             result.measure(f"{name}: new entries verified", 1 / ways[name], "per second")
     result.measure("seconds per new entry: long ÷ short", ways["long"] / ways["short"], "")
 

@@ -30,6 +30,7 @@ from benchmarks.result import Result, timed
 from benchmarks.rounds import Rounds, memory, processor, wall
 from benchmarks.trees.tables import grown
 from mechanisms.kernels.forests import confusion
+from mechanisms.model.context import QueryContext
 from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.table_candidates import Trees
@@ -162,10 +163,9 @@ def largest(result: Result, setting: Setting, executor: Executor) -> None:
             initial_depth=3,
             max_depth=5,
         )
-        works[f"search, 10⁷ rows, {objective}, {s}"] = partial(
-            search, table.records, table.dataset, plan, PrivacyLoss(10**9), SystemRandomness(),
-            executor,
-        )  # fmt: skip
+        loss, randomness = PrivacyLoss(10**9), SystemRandomness()
+        context = QueryContext(table.records, table.dataset, loss, randomness, executor)
+        works[f"search, 10⁷ rows, {objective}, {s}"] = partial(search, context, plan)
     for s in Sensitivity:
         works[f"scores of 56 trees, 10⁷ rows, {s}"] = partial(rated, table, given_trees(), s)
     for name, work in works.items():
