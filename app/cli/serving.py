@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,10 +14,6 @@ from app.cli.failures import fail
 from app.config.descriptors import raise_limit
 from app.config.settings import Settings
 from app.usecases.maintenance import OutOfReach, make_data_folder
-
-#: The number of new objects between two runs of Python's garbage collector. The default of 700
-#: visits the objects of running queries repeatedly, which takes 5 % of the time of each query.
-COLLECT_AFTER = 50_000
 
 
 def version() -> None:
@@ -32,6 +28,10 @@ def demo() -> None:
     raise typer.Exit(main())
 
 
+def _show_key_file(file: Path) -> None:
+    typer.echo(f"The first admin's key is in {file}")
+
+
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.", min=0, max=65535)] = None,
@@ -39,45 +39,36 @@ def serve(
     memory_limit: Annotated[
         str | None, typer.Option(help="Memory for one preparation, such as 2GB.")
     ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes that share the port.", min=1, max=64)
+    ] = None,
 ) -> None:
     """Serve in the foreground until SIGTERM or Ctrl-C; what is not given comes from PURSE_…."""
-    import uvicorn
-
     from app.main import create_app
-    from app.service.listening import server_config
+    from app.service.listening import listen
+    from app.service.startup import opened
 
     options: dict[str, Any] = {
         "host": host,
         "port": port,
         "data": data,
         "memory_limit": memory_limit,
+        "processes": processes,
     }
     settings = Settings(**{name: value for name, value in options.items() if value is not None})
     try:
         make_data_folder(settings)
     except OutOfReach as error:
         fail(str(error))
-    key_file = settings.bootstrap_key_file.absolute()
-    fresh = not key_file.exists()
-
-    class Server(uvicorn.Server):
-        """Prints the path of the first admin's key after the service has created it."""
-
-        async def startup(self, sockets: object = None) -> None:
-            await super().startup(sockets)  # type: ignore[arg-type]
-            gc.set_threshold(COLLECT_AFTER)
-            if fresh and key_file.exists():
-                typer.echo(f"The first admin's key is in {key_file}")
-
-    try:
-        config = server_config(create_app(settings), settings, raise_limit())
-    except ValueError as error:
-        fail(str(error))
     # After a clean stop, uvicorn sends itself the signal again. These handlers ignore it, so that
     # the command ends with status 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    Server(config).run()
+    try:
+        create = partial(create_app, opener=partial(opened, first_admin=_show_key_file))
+        listen(create, settings, raise_limit())
+    except ValueError as error:
+        fail(str(error))
 
 
 COMMANDS = (serve, demo, version)

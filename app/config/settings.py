@@ -37,6 +37,7 @@ from app.config.openid import (
 from app.config.roles import Role
 
 MEGABYTE = 2**20
+LEAST_QUERY_MEMORY = 64 * MEGABYTE
 Network = IPv4Network | IPv6Network
 
 #: A store of records is addressed as ``s3://``, a bucket, and an optional prefix within the bucket.
@@ -73,6 +74,8 @@ class Settings(BaseSettings):
     """Folder of files that replace variables, each named like one: ``purse_metrics_token``."""
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
+    processes: int = Field(default=1, ge=1, le=64)
+    """Processes that serve one port on this machine, with one database and one data folder."""
 
     proxies: Annotated[tuple[Network, ...], NoDecode] = ()
     """Addresses or networks, separated by commas, behind which many clients share an address."""
@@ -119,7 +122,7 @@ class Settings(BaseSettings):
     query_limit: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
     """The most seconds that the public worst case of a query may take; more is refused."""
 
-    query_memory: ByteSize = Field(default=ByteSize(4 * 1024 * MEGABYTE), ge=64 * MEGABYTE)
+    query_memory: ByteSize = Field(default=ByteSize(4 * 1024 * MEGABYTE), ge=LEAST_QUERY_MEMORY)
     """Memory for all queries that run at the same time; a query beyond it waits for others."""
     table_cells: int = Field(default=100_000, ge=1, le=10_000_000)
     """The most cells of one table; the bins of its quantiles divide each of them further."""
@@ -340,6 +343,20 @@ class Settings(BaseSettings):
     def slots(self) -> int:
         """The most heavy queries that run at the same time."""
         return 3 if self.kernel_threads() <= 4 else 4
+
+    def of_each_process(self) -> Self:
+        """These settings with the share of the machine that each of the processes may take."""
+
+        def share(whole: int, least: int = 1) -> int:
+            return max(least, whole // self.processes)
+
+        shares = {
+            "workers": share(self.kernel_threads()),
+            "query_memory": ByteSize(share(self.query_memory, LEAST_QUERY_MEMORY)),
+            "in_flight_per_analyst": share(self.in_flight_per_analyst),
+            "in_flight_total": share(self.in_flight_total),
+        }
+        return self.model_copy(update=shares if self.processes > 1 else {})
 
     def heads_file(self) -> Path:
         """The absolute path of the file of published heads."""

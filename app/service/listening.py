@@ -1,20 +1,72 @@
-"""The HTTP server of one process: its protocol, its limits, and how it stops."""
+"""The HTTP server: its protocol, its limits, its processes, and how it stops.
 
+Several processes share one socket, one database and one data folder, as replicas do. uvicorn
+watches them, and replaces one that has ended or hangs.
+"""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
+from prometheus_client.multiprocess import mark_process_dead
 from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
 
 from app.config.descriptors import BACKLOG, connections_within
 from app.config.settings import Settings
 from app.http.connections import Connections, Limits
 from app.http.protocol import GuardedProtocol
+from app.telemetry.metrics import FOLDER
 
 #: Seconds for which an idle connection stays open after a reply.
 KEEP_ALIVE = 5
 #: Seconds that running requests have to end after SIGTERM.
 GRACE = 30
+#: Seconds until a process that does not answer the one that watches it is replaced. Compiling and
+#: measuring keep it from answering for some seconds.
+HUNG = 15
+#: The option of Linux by which a process gets a signal when its parent ends.
+PR_SET_PDEATHSIG = 1
+#: The number of new objects between two runs of Python's garbage collector. The default of 700
+#: visits the objects of running queries repeatedly, which takes 5 % of the time of each query.
+COLLECT_AFTER = 50_000
+
+
+def listen(create: Callable[[Settings], FastAPI], settings: Settings, descriptors: int) -> None:
+    """Serve until a signal says stop. Each process makes its own application by ``create``.
+
+    Raises: ValueError for too few descriptors.
+    """
+    own = settings.of_each_process()
+    config = server_config(partial(_application, create, own), own, descriptors)
+    if settings.processes == 1:
+        uvicorn.Server(config).run()
+        return
+    with TemporaryDirectory(prefix="privypurse-metrics-") as folder:
+        os.environ[FOLDER] = folder
+        Multiprocess(config, [config.bind_socket()]).run()
+
+
+def _application(create: Callable[[Settings], FastAPI], settings: Settings) -> FastAPI:
+    gc.set_threshold(COLLECT_AFTER)
+    if folder := os.environ.get(FOLDER):
+        if sys.platform == "linux":
+            # The port must be free again when the process that watches this one was killed.
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        for file in Path(folder).glob("gauge_live*.db"):
+            pid = int(file.stem.rpartition("_")[2])
+            if not Path(f"/proc/{pid}").exists():
+                mark_process_dead(pid)  # type: ignore[no-untyped-call]  # not annotated
+    return create(settings)
 
 
 def limits(settings: Settings, descriptors: int) -> Limits:
@@ -31,11 +83,18 @@ def limits(settings: Settings, descriptors: int) -> Limits:
     )
 
 
-def server_config(app: ASGIApp, settings: Settings, descriptors: int) -> uvicorn.Config:
-    """The configuration of a server for ``app``. Raises: ValueError for too few descriptors."""
+def server_config(
+    app: Callable[[], ASGIApp], settings: Settings, descriptors: int
+) -> uvicorn.Config:
+    """The configuration of a server; ``app`` makes its application in each process.
+
+    Raises: ValueError for too few descriptors.
+    """
     protocol: Any = partial(GuardedProtocol, Connections(limits(settings, descriptors)))
     return uvicorn.Config(
         app,
+        factory=True,
+        workers=settings.processes,
         host=settings.host,
         port=settings.port,
         loop="auto",
@@ -49,4 +108,5 @@ def server_config(app: ASGIApp, settings: Settings, descriptors: int) -> uvicorn
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
+        timeout_worker_healthcheck=HUNG,
     )

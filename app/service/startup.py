@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 
 import structlog
 
@@ -52,11 +53,18 @@ log = structlog.get_logger("privypurse.startup")
 
 #: Seconds between two writes of the counts of refused queries to the database.
 REFUSALS_SECONDS = 10.0
+#: Seconds between two readings of the gauges of a process that other processes show.
+METRICS_SECONDS = 5.0
 
 
 @contextmanager
-def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
-    """The services on one data folder. The first start creates the first admin and its key."""
+def opened(
+    settings: Settings, metrics: Metrics, first_admin: Callable[[Path], None] = lambda _: None
+) -> Iterator[Services]:
+    """The services on one data folder.
+
+    The first start makes the first admin, and calls ``first_admin`` with the file of its key.
+    """
     with ExitStack() as closing:
         files = closing.enter_context(opened_files(settings, settings.data.absolute()))
         database = Database.open(settings.url(), settings.data.absolute())
@@ -66,7 +74,9 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
             watched(database, heads, settings.heads_interval, settings.heads_command)
         )
         users = Users(database)
-        users.bootstrap(settings.bootstrap_key_file)
+        key_file = settings.bootstrap_key_file.absolute()
+        if users.bootstrap(key_file):
+            first_admin(key_file)
         state_settings(database, settings.stated())
         certificate_key = CertificateKey.open(settings.data.absolute())
         certificate_keys = CertificateKeys(database)
@@ -114,6 +124,10 @@ def opened(settings: Settings, metrics: Metrics) -> Iterator[Services]:
         counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
         counting.start()
         closing.callback(counting.close)
+        if settings.processes > 1:
+            showing = Repeated("metrics", METRICS_SECONDS, metrics.refresh)
+            showing.start()
+            closing.callback(showing.close)
         opener = Opener(datasets, settings.opening_interval)
         opener.start()
         closing.callback(opener.close)

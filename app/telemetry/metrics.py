@@ -5,31 +5,39 @@ counts at its public deadline. Memory, processor time and run times of kernels d
 records. So there are no durations of uploads, and none of the usual process metrics.
 """
 
+import os
 import time
 from collections.abc import Callable
 from functools import cache
+from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from app import __version__
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
-#: The gauges and their texts. Each follows from public instants, from load, or from the ledger:
-#: a query counts until its deadline, whenever its work ends.
-GAUGES = {
-    "versions_not_open": "Versions that queries need and that are not open in this process.",
-    "deadlines_missed": "Deadlines that queries of this process have missed: it is too slow.",
-    "queries_in_flight": "Queries between their charge and their deadline.",
-    "queries_waiting": "Charged queries of this process that have not begun.",
-    "queries_refused": "Refused queries since the start of this process.",
-    "accounts_frozen": "Accounts that take no charge because their entries went back.",
-    "heads_age_seconds": "Seconds since the accounts were last compared with published heads.",
-    "verification_age_seconds": "Seconds since the last verification of the ledger began.",
-    "ledger_valid": "1 if the last verification found no fault, else 0.",
-    "sources_failing": "Sources of records whose last read here failed, in the last hour.",
+#: What several processes of ``serve --processes`` show of a gauge: its sum or its worst value,
+#: with the last values of processes that have ended or, as ``live``, without them.
+Merge = Literal["sum", "livesum", "livemax", "livemin"]
+#: The gauges, their texts and how processes are merged. Each follows from public instants, from
+#: load, or from the ledger: a query counts until its deadline, whenever its work ends.
+GAUGES: dict[str, tuple[str, Merge]] = {
+    "versions_not_open": ("Versions that queries need and that are not open here.", "livesum"),
+    "deadlines_missed": ("Deadlines that queries have missed: the machine is too slow.", "sum"),
+    "queries_in_flight": ("Queries between their charge and their deadline.", "livesum"),
+    "queries_waiting": ("Charged queries that have not begun.", "livesum"),
+    "queries_refused": ("Refused queries since the start of the service.", "sum"),
+    "accounts_frozen": ("Accounts that take no charge: their entries went back.", "livemax"),
+    "heads_age_seconds": ("Seconds since accounts and published heads were compared.", "livemax"),
+    "verification_age_seconds": ("Seconds since the ledger was last verified.", "livemax"),
+    "ledger_valid": ("1 if the last verification found no fault, else 0.", "livemin"),
+    "sources_failing": ("Sources whose last read here failed, in the last hour.", "livemax"),
 }
+#: Names a folder in which the processes of one service write their metrics, to show them together.
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 NAN = float("nan")
 #: For so many seconds a failed read of a source counts.
 REMEMBERED = 3600.0
@@ -37,10 +45,17 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
 class Metrics:
-    """The counters of one application; each application has its own registry."""
+    """The counters of one application; each application has its own registry.
+
+    Where the environment names ``FOLDER``, every process shows the metrics of all together.
+    """
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self._exposed = self._registry
+        if os.environ.get(FOLDER):
+            self._exposed = CollectorRegistry()
+            MultiProcessCollector(self._exposed)  # type: ignore[no-untyped-call]  # not annotated
         self._requests = Counter(
             "privypurse_requests",
             "Replies sent, by method, route template and status.",
@@ -60,16 +75,23 @@ class Metrics:
         )
         self._durations = cache(self._seconds.labels)
         self._gauges = {
-            name: Gauge(f"privypurse_{name}", text, registry=self._registry)
-            for name, text in GAUGES.items()
+            name: Gauge(
+                f"privypurse_{name}", text, registry=self._registry, multiprocess_mode=merge
+            )
+            for name, (text, merge) in GAUGES.items()
         }
-        # They have no value before they are watched, and 0 would look like one.
-        for gauge in self._gauges.values():
-            gauge.set(NAN)
         self._failures: dict[str, float] = {}
+        # They have no value before they are watched, and 0 would look like one.
+        self._reads: dict[str, Callable[[], float | None]] = dict.fromkeys(GAUGES, lambda: None)
         self.watch("sources_failing", self._failing)
-        build = Info("privypurse_build", "The version that runs.", registry=self._registry)
-        build.info({"version": __version__})
+        build = Gauge(
+            "privypurse_build_info",
+            "The version that runs.",
+            ["version"],
+            registry=self._registry,
+            multiprocess_mode="livemax",
+        )
+        build.labels(__version__).set(1)
 
     def observe(self, method: str, route: str, status: int | None, seconds: float | None) -> None:
         """Count one reply; ``route`` is a template, so the number of series is bounded.
@@ -86,7 +108,12 @@ class Metrics:
 
         Danger: the number may change at public instants alone.
         """
-        self._gauges[gauge].set_function(lambda: NAN if (number := read()) is None else number)
+        self._reads[gauge] = read
+
+    def refresh(self) -> None:
+        """Read every gauge anew. Other processes show what the last call of each one read."""
+        for name, read in self._reads.items():
+            self._gauges[name].set(NAN if (number := read()) is None else number)
 
     def note_source(self, name: str, *, fails: bool) -> None:
         """Note whether the last read of a source failed. No metric names the source."""
@@ -101,4 +128,5 @@ class Metrics:
         return sum(at > since for at in list(self._failures.values()))
 
     def exposition(self) -> bytes:
-        return generate_latest(self._registry)
+        self.refresh()
+        return generate_latest(self._exposed)

@@ -19,31 +19,17 @@ from threading import Event
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
-from sqlalchemy import make_url
 
 from app.demo.service import ServiceProcess, free_port
 from tests.architecture.imports import ROOT
 from tests.process.conftest import QUICK
 from tests.process.session import CERTIFICATES, QUERY, Session
 from tests.support.patience import PATIENCE, REPLY, WAIT
-from tests.support.postgresql import postgresql_server
+from tests.support.postgresql import new_database
 
 CADDY = shutil.which("caddy")
 RACING, FIT = 200, 10
-
-
-@contextmanager
-def new_database() -> Iterator[str]:
-    with postgresql_server() as server:
-        if server is None:
-            pytest.skip("needs PostgreSQL: apt-get install postgresql")
-        name = f"replicas_{time.time_ns()}"
-        with psycopg.connect(server.replace("+psycopg", ""), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
-            yield make_url(server).set(database=name).render_as_string(hide_password=False)
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 @pytest.fixture(scope="module")

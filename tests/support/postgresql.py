@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
 
 from tests.support.patience import PATIENCE
 
@@ -36,3 +41,16 @@ def postgresql_server() -> Iterator[str | None]:
         finally:
             process.stdin.close()
             process.wait(timeout=PATIENCE)
+
+
+@contextmanager
+def new_database() -> Iterator[str]:
+    """The URL of a new, empty database; skips the test where no server can be started."""
+    with postgresql_server() as server:
+        if server is None:
+            pytest.skip("needs PostgreSQL: apt-get install postgresql")
+        name = f"services_{time.time_ns()}"
+        with psycopg.connect(server.replace("+psycopg", ""), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+            yield make_url(server).set(database=name).render_as_string(hide_password=False)
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
