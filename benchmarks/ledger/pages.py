@@ -94,8 +94,7 @@ def pages(result: Result, setting: Setting) -> None:
         service.start().wait_ready()
         service.stop()
         keys = fill(within / "data", analysts, datasets, entries)
-        with service.start() as served:
-            served.wait_ready()
+        with service as served:
             rows = [
                 (role, path, *measured(served.url, keys[role], path, setting.times(20)))
                 for role, paths in PAGES.items()
