@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-import httpx
 import structlog
 
 from app.config.settings import Settings
@@ -113,6 +112,8 @@ class Webhook:
 
     def _deliver(self, event: events.Event, at_us: int) -> bool:
         """Send one message. Returns False if it must be tried again."""
+        import httpx  # Takes a tenth of a second to load, and most services have no webhook.
+
         message = {
             "type": event.kind,
             "timestamp": moment(at_us).isoformat(),
