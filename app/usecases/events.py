@@ -40,22 +40,25 @@ def between(database: Database, since_us: int, until_us: int) -> list[Event]:
     A budget stays low, so the event of a low budget comes again, with its id, at every change of
     its account until its limit changes.
     """
-    made = [_about_request("request_made", one) for one in open_requests(database)]
-    decided = [_about_request("request_decided", one) for one in decisions(database, since_us)]
-    ready = [
-        (one.at_us, _event("version_ready", one.at_us, dataset=one.dataset, version=one.version))
-        for one in versions_ready(database, since_us)
-    ]
-    frozen = [
-        (one.at_us, _event("ledger_frozen", one.at_us, dataset=one.dataset))
-        for one in freezes(database)
-    ]
     events = [
-        event for at, event in (*made, *decided, *ready, *frozen) if since_us <= at < until_us
+        *(_about_request("request_made", one) for one in open_requests(database)),
+        *(_about_request("request_decided", one) for one in decisions(database, since_us)),
+        *(
+            (
+                one.at_us,
+                _event("version_ready", one.at_us, dataset=one.dataset, version=one.version),
+            )
+            for one in versions_ready(database, since_us)
+        ),
+        *(
+            (one.at_us, _event("ledger_frozen", one.at_us, dataset=one.dataset))
+            for one in freezes(database)
+        ),
     ]
     changed = changed_accounts(database, since_us, until_us)
     low = [row for row in changed if is_low(AccountBalance.model_validate(row))]
-    return [*events, *map(_about_account, low)]
+    within = [event for at_us, event in events if since_us <= at_us < until_us]
+    return [*within, *map(_about_account, low)]
 
 
 def _about_request(kind: NoticeKind, one: RequestNotice) -> tuple[int, Event]:
