@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -91,7 +91,7 @@ class Login(httpx.Auth):
         self._tokens = self._read()
         self._lock = threading.Lock()
 
-    def sync_auth_flow(self, request: httpx.Request) -> Iterator[httpx.Request]:  # type: ignore[override]
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Adds the token to a request to the service, and to no other."""
         here, there = httpx.URL(self._url), request.url
         if (here.scheme, here.host, here.port) == (there.scheme, there.host, there.port):
@@ -108,9 +108,9 @@ class Login(httpx.Auth):
     def end(self) -> None:
         """Revoke the tokens at the provider, if it can, and forget them here."""
         with _locked(self._file):
-            tokens, stored = self._tokens, _stored(self._file)
-            if stored.pop(self._url, None) is not None:
-                _store(self._file, stored)
+            tokens, stored = self._read(), _stored(self._file)
+            del stored[self._url]
+            _store(self._file, stored)
         if tokens.revocation_endpoint is not None:
             form = {"token": tokens.refresh_token or tokens.access_token}
             with _http() as http:
