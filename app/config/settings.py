@@ -35,6 +35,7 @@ from app.config.openid import (
     is_safe,
 )
 from app.config.roles import Role
+from app.config.webhook import WebhookTarget, target_of
 
 MEGABYTE = 2**20
 LEAST_QUERY_MEMORY = 64 * MEGABYTE
@@ -163,6 +164,11 @@ class Settings(BaseSettings):
     sources: FilePath | None = None
     """TOML file that names sources of records and the owners who may use them; none if unset."""
 
+    webhook_url: SecretStr | None = None
+    """Address to which notices of all users are sent, over https; none if unset."""
+    webhook_secret: SecretStr | None = None
+    """Secret that signs them: ``whsec_`` and 24 to 64 bytes in base64 (Standard Webhooks)."""
+
     session_lifetime: float = Field(default=43_200.0, ge=60, le=2_592_000, allow_inf_nan=False)
     """Seconds after which people at the dashboard sign in again."""
 
@@ -207,7 +213,8 @@ class Settings(BaseSettings):
         return init_settings, env_settings, files
 
     @field_validator(
-        *("metrics_token", "database_password", "store_key", "store_secret"), "oidc_client_secret"
+        *("metrics_token", "database_password", "store_key", "store_secret"),
+        *("oidc_client_secret", "webhook_url", "webhook_secret"),
     )
     @classmethod
     def _empty_is_none(cls, value: SecretStr | None) -> SecretStr | None:
@@ -246,6 +253,13 @@ class Settings(BaseSettings):
             return self
         if not is_safe(self.oidc_jwks_url or self.oidc_issuer):
             raise ValueError("keys are fetched over https, or from this machine itself")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_webhook(self) -> Self:
+        if (self.webhook_url is None) != (self.webhook_secret is None):
+            raise ValueError("a webhook and its secret go together")
+        self.webhook()
         return self
 
     @field_validator("public_url")
@@ -334,6 +348,14 @@ class Settings(BaseSettings):
             self.oidc_client_id,
             None if secret is None else secret.get_secret_value(),
             self.public_url,
+        )
+
+    def webhook(self) -> WebhookTarget | None:
+        """The receiver of notices, or None."""
+        if self.webhook_url is None or self.webhook_secret is None:
+            return None
+        return target_of(
+            self.webhook_url.get_secret_value(), self.webhook_secret.get_secret_value()
         )
 
     def kernel_threads(self) -> int:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-import httpx
 import structlog
 
 log = structlog.get_logger("privypurse.identity")
@@ -83,6 +82,8 @@ class Published(Generic[T]):
 
 def fetched(url: str) -> dict[str, Any]:
     """The JSON object at ``url``, without redirection, in bounded time and size."""
+    import httpx  # Takes a tenth of a second to load, and most services have no provider.
+
     end = time.monotonic() + PATIENCE
     content = bytearray()
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}

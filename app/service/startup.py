@@ -31,6 +31,7 @@ from app.service.heads import alarmed, heads_of, watched
 from app.service.sources import named_sources
 from app.service.speeds import MachineSpeeds
 from app.service.store import opened_files
+from app.service.webhook import announced
 from app.telemetry.metrics import Metrics
 from app.usecases.charge_sums import ChargeSums
 from app.usecases.services import Services
@@ -120,6 +121,7 @@ def opened(
         code_flow = None
         if openid is not None and openid.client is not None and tokens is not None:
             code_flow = CodeFlow(openid, openid.client, tokens)
+        closing.enter_context(announced(settings, database))
         refusals = Refusals(database)
         counting = Repeated("refusals", REFUSALS_SECONDS, refusals.write)
         counting.start()

@@ -50,7 +50,7 @@ def _low(services: Services, caller: Caller) -> Iterator[NoticeOut]:
     low = [row for row in own if is_low(AccountBalance.model_validate(row))]
     changes = last_changes(services.database, [row.id for row in low])
     for row in low:
-        rank = _rank(row)
+        rank = rank_of(row)
         of = {
             AccountRank.ANALYST_ON_DATASET: f"your allowance for {row.dataset}",
             AccountRank.ANALYST: "your limit over all datasets",
@@ -77,7 +77,8 @@ def _accounts(services: Services, caller: Caller) -> list[AccountRow]:
     return [*rows, *(row for row in more if row is not None)]
 
 
-def _rank(row: AccountRow) -> AccountRank:
+def rank_of(row: AccountRow) -> AccountRank:
+    """Which of an analyst's accounts this is."""
     if row.key_id:
         return AccountRank.KEY
     return AccountRank.ANALYST if row.dataset is None else AccountRank.ANALYST_ON_DATASET
@@ -87,7 +88,7 @@ def _ready(services: Services, caller: Caller) -> Iterator[NoticeOut]:
     if "owner" not in caller.roles:
         return
     since_us = services.database.now_us() - NEWS_US
-    for one in versions_ready(services.database, caller.id, since_us):
+    for one in versions_ready(services.database, since_us, caller.id):
         yield NoticeOut(
             kind="version_ready",
             at=moment(one.at_us),
@@ -109,7 +110,7 @@ def _decided(services: Services, caller: Caller) -> Iterator[NoticeOut]:
     if "analyst" not in caller.roles:
         return
     since_us = services.database.now_us() - NEWS_US
-    for one in decisions(services.database, caller.id, since_us, caller.scope.datasets):
+    for one in decisions(services.database, since_us, caller.id, caller.scope.datasets):
         text = f"Your request for budget on {one.dataset} was {one.state.name.lower()}."
         yield _about_request("request_decided", one, text)
 

@@ -48,53 +48,66 @@ def unit_of(description: Mapping[str, Any]) -> dict[str, Any]:
 def registry_fields(
     stored: StoredDataset, loss: Mapping[str, Any], unit: Mapping[str, Any], kinds: Sequence[str]
 ) -> dict[str, Any]:
-    """The fields of an entry of the OpenDP deployments registry, as its YAML files name them."""
+    """The fields of an entry of the OpenDP deployments registry, as its schema names them."""
     return {
+        "url_slug": None,
         "status": "Draft",
-        "registry_authors": None,
         "tier": None,
         "deployment": {
-            "name": stored.name,
-            "data_curator": stored.owner,
-            "description": stored.description.get("description"),
-            "intended_use": None,
-            "data_product_type": ", ".join(kinds) or None,
-            "publication_date": moment(stored.created_us).date().isoformat(),
-            "data_product_region": None,
-            "data_product_sector": None,
-            "dp_flavor": _flavor(stored, loss, unit),
-            "privacy_loss": {
-                "privacy_unit": _unit_name(stored),
-                "privacy_unit_description": unit["hidden"],
-                "privacy_parameters": dict(loss["at_most"]),
-                "privacy_parameters_description": (
-                    "The most that all analysts together may learn by the allowances granted so "
-                    "far; the cap is never exceeded."
+            "basic": {
+                "name": stored.name,
+                "data_curators": [stored.owner],
+                "description": stored.description.get("description"),
+                "intended_use": None,
+                "data_product_type": "Interactive API",
+                "data_product_region": None,
+                "publication_date": moment(stored.created_us).date().isoformat(),
+                "data_product_sector": None,
+            },
+            "dp_variant": {
+                "variant_name": _variant(loss),
+                "data_domain": f"a {stored.description['kind']} within its public description",
+                "unprotected_quantities": (
+                    "The public description, and the number of each version."
                 ),
             },
-            "model": {
+            "privacy_loss": {
+                "privacy_unit": _unit_name(stored),
+                "privacy_unit_details": unit["hidden"],
+                "privacy_parameters": {
+                    name: float(loss["at_most"][name]) for name in ("epsilon", "delta")
+                },
+                "privacy_parameters_details": (
+                    "The most that all analysts together may learn by the allowances granted so "
+                    "far; the cap is never exceeded. It never refills."
+                ),
+            },
+            "deployment_model": {
                 "model_name": "Central",
-                "model_name_description": TRUST,
+                "model_name_details": TRUST,
                 "actors": "owner, analysts, auditors, administrators",
-                "is_many_release": True,
-                "is_many_release_description": "One release per answered query.",
-                "is_interactive": True,
-                "is_interactive_description": "Analysts choose queries by earlier answers.",
-                "is_dynamic": stored.version > 1,
-                "is_dynamic_description": "A new version of the records keeps every account.",
+                "release_type": "Many releases",
+                "release_type_details": "One release per answered query.",
+                "data_source_type": "Dynamic" if stored.version > 1 else "Static",
+                "data_source_type_details": "A new version of the records keeps every account.",
+                "access_type": "Interactive",
+                "access_type_details": (
+                    "Each analyst has an allowance. The cap bounds all of them together, so it "
+                    "does not assume that analysts keep their answers apart."
+                ),
             },
             "accounting": {
                 "post_processing": "Intervals, consistency and suppression use released values.",
                 "composition": COMPOSITION,
             },
             "implementation": {
-                "pre_processing_eda_hyperparameter_tuning": (
+                "preprocessing_and_hyperparameter_tuning": (
                     "The description is public and fixed before the records are read."
                 ),
-                "mechanisms": MECHANISMS,
+                "mechanisms": f"{MECHANISMS} Kinds of queries: {', '.join(kinds) or 'none yet'}.",
                 "justification": None,
             },
-            "additional_information": None,
+            "administrative": {"registry_authors": None, "sources": None, "notes": None},
         },
     }
 
@@ -134,18 +147,6 @@ def _unit_name(stored: StoredDataset) -> str:
     return UNITS[stored.description["neighbouring"]][1]
 
 
-def _flavor(
-    stored: StoredDataset, loss: Mapping[str, Any], unit: Mapping[str, Any]
-) -> dict[str, Any]:
-    in_rho = "rho" in loss["cap"]
-    is_pure = loss["cap"]["delta"] == "0" and not in_rho
-    name = "Zero-concentrated DP" if in_rho else "Pure DP" if is_pure else "Approximate DP"
-    return {
-        "name": name,
-        "input_metric": f"the number of changes of this kind: {unit['hidden']}",
-        "bound_on_input_distance": 1,
-        "output_measure": "ρ of zCDP beside ε and δ" if in_rho else "ε and δ",
-        "bound_on_output_distance": dict(loss["cap"]),
-        "data_domain": f"a {stored.description['kind']} within its public description",
-        "unprotected_quantities": "The public description, and the number of each version.",
-    }
+def _variant(loss: Mapping[str, Any]) -> str:
+    """The variant that the parameters belong to; where accounts count in ρ, δ holds their δ_c."""
+    return "Pure DP" if loss["at_most"]["delta"] == "0" else "Approximate DP"

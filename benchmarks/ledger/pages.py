@@ -43,7 +43,8 @@ QUESTION = json.dumps(
     {"dataset": "data-1", "epsilon": "0.001", "query": {"kind": "statistic", "statistic": "edges"}}
 ).encode()
 ANSWER = json.dumps({"status": "answered", "answer": {"value": 1.0}}).encode()
-#: The pages of each role; the first analyst and the first dataset have the most rows.
+#: The pages of each role; the first analyst and the first dataset have the most rows. No entry and
+#: no query matches the filters by kind, or by a dataset that does not exist.
 PAGES = {
     "admin": ("/ui/users", "/ui/users?q=analyst-99", "/ui/users/analyst-1", "/ui/health"),
     "owner": (
@@ -56,6 +57,9 @@ PAGES = {
         "/ui/grants/data-1?q=analyst-99",
         "/ui/queries",
         "/ui/ledger",
+        "/ui/ledger?kind=unfreeze",
+        "/ui/ledger?dataset=data-1&kind=freeze",
+        "/ui/queries?dataset=nothing",
         "/ui/register",
         "/ui/notices",
     ),
@@ -68,6 +72,7 @@ PAGES = {
         "/ui/queries",
         "/ui/ledger",
         "/ui/ledger?dataset=data-1",
+        "/ui/ledger?kind=freeze",
         "/ui/keys",
         "/ui/notices",
         "/ui/help",
@@ -81,7 +86,11 @@ PAGES = {
         "/ui/grants",
         "/ui/grants/data-1",
         "/ui/queries",
+        "/ui/queries?dataset=nothing",
         "/ui/ledger",
+        "/ui/ledger?kind=freeze",
+        "/ui/ledger?dataset=nothing",
+        "/ui/ledger?analyst=analyst-1&kind=release",
     ),
 }
 
@@ -94,8 +103,7 @@ def pages(result: Result, setting: Setting) -> None:
         service.start().wait_ready()
         service.stop()
         keys = fill(within / "data", analysts, datasets, entries)
-        with service.start() as served:
-            served.wait_ready()
+        with service as served:
             rows = [
                 (role, path, *measured(served.url, keys[role], path, setting.times(20)))
                 for role, paths in PAGES.items()

@@ -24,6 +24,7 @@ from privypurse.budget_requests import BudgetRequest
 from privypurse.certificates import Certificate, CertificateInvalid, verify_certificate
 from privypurse.client import PrivyPurse
 from privypurse.clusters import Clusters
+from privypurse.device_flow import Login, LoginFailed, Prompt, login
 from privypurse.distances import Distance, Distances
 from privypurse.frames import Listing, Stream
 from privypurse.history import PastQuery
@@ -97,6 +98,8 @@ __all__ = [
     "KeyReused",
     "LedgerFrozen",
     "Listing",
+    "Login",
+    "LoginFailed",
     "NaiveBayes",
     "NoAnswer",
     "NoRecords",
@@ -106,6 +109,7 @@ __all__ = [
     "PreconditionFailed",
     "PrivyPurse",
     "Problem",
+    "Prompt",
     "PurseError",
     "Query",
     "QueryFailed",
@@ -137,6 +141,7 @@ __all__ = [
     "average",
     "clustering",
     "distance",
+    "login",
     "selection",
     "statistic",
     "table",

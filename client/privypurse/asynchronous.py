@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from privypurse.client import PrivyPurse
+from privypurse.device_flow import Login
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,7 +57,7 @@ class AsyncPrivyPurse:
     ones wait.
     """
 
-    def __init__(self, url: str, key: str, *, threads: int = 32, **options: Any) -> None:
+    def __init__(self, url: str, key: str | Login, *, threads: int = 32, **options: Any) -> None:
         #: The synchronous client; its calls run in the threads of this object.
         self.sync = PrivyPurse(url, key, **options)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="privypurse")

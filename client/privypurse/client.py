@@ -24,6 +24,7 @@ from privypurse.answers import Answer
 from privypurse.budget_requests import BudgetRequests
 from privypurse.certificates import Certificates
 from privypurse.connection import Connection, part
+from privypurse.device_flow import Login
 from privypurse.frames import Listing, Stream
 from privypurse.history import PastQuery, stored_answer
 from privypurse.kinds import KindCalls, Query
@@ -37,7 +38,7 @@ A = TypeVar("A")
 
 
 class PrivyPurse(KindCalls, Ownership, BudgetRequests, Certificates, Administration):
-    """A service at ``url`` and the key of one of its users.
+    """A service at ``url`` and the key of one of its users, or their ``Login`` on this machine.
 
     One call gives one answer and one charge, also if the connection is lost or the service is
     restarted during the call. ``patience``: seconds for which the service may be away or busy at a
@@ -48,7 +49,7 @@ class PrivyPurse(KindCalls, Ownership, BudgetRequests, Certificates, Administrat
     def __init__(
         self,
         url: str,
-        key: str,
+        key: str | Login,
         *,
         patience: float = 120.0,
         progress: bool | None = None,

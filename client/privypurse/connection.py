@@ -33,25 +33,31 @@ NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 class Connection:
-    """One service, used with the key of one user.
+    """One service, used with the key or the sign-in of one user.
 
     ``patience``: seconds for which the service may be away or busy at a time.
     """
 
     def __init__(
-        self, url: str, key: str, *, patience: float, transport: httpx.BaseTransport | None
+        self,
+        url: str,
+        key: str | httpx.Auth,
+        *,
+        patience: float,
+        transport: httpx.BaseTransport | None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ValueError("the address of the service starts with http:// or https://")
         self.url = url.rstrip("/")
         self._patience = patience
         self._reached = False
+        headers = {"User-Agent": f"privypurse-client/{__version__}"}
+        if isinstance(key, str):
+            headers["Authorization"] = f"Bearer {key.strip()}"
         self._http = httpx.Client(
             base_url=self.url,
-            headers={
-                "Authorization": f"Bearer {key.strip()}",
-                "User-Agent": f"privypurse-client/{__version__}",
-            },
+            headers=headers,
+            auth=None if isinstance(key, str) else key,
             timeout=httpx.Timeout(READ_TIMEOUT, connect=10.0),
             transport=transport,
         )

@@ -22,14 +22,15 @@ _FEW = 4
 
 _a = budget_account.c
 _RANK = int(AccountRank.ANALYST_ON_DATASET)
+#: Of ε and δ: an account counts ρ from its first δ_c on, so sums of it say nothing.
 _SUMS = (
     func.count(),
-    *(func.sum(part) for column in SUMS for part in (column // _HALF, column % _HALF)),
+    *(func.sum(part) for column in SUMS[:2] for part in (column // _HALF, column % _HALF)),
 )
 
 
 class Total(NamedTuple):
-    """The number of analysts' accounts on a dataset, and the sum of their charges."""
+    """The number of analysts' accounts on a dataset, and the sum of their charges in ε and δ."""
 
     accounts: int
     charged: PrivacyLoss

@@ -1,7 +1,7 @@
 """What notices are made of: frozen accounts, new versions, requests, changes of accounts.
 
 Danger: the moment at which a version is ready reveals how long its records took to prepare. So only
-the owner of a dataset may get what ``versions_ready`` returns.
+the owner of a dataset and the operator may get what ``versions_ready`` returns.
 """
 
 from collections.abc import Collection
@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Select, func, literal_column, or_, select
 from accounting.account import AccountRank
 from storage.catalogue.dataset_rows import granted_to
 from storage.database.database import Database
+from storage.database.pages import equal
 from storage.database.tables import (
     budget_account,
     budget_request,
@@ -22,6 +23,7 @@ from storage.database.tables import (
     entry,
     users,
 )
+from storage.ledger.accounts import ACCOUNTS, AccountRow
 from storage.ledger.budget_requests import RequestState
 
 _a, _d, _e, _v = budget_account.c, dataset.c, entry.c, dataset_version.c
@@ -55,12 +57,18 @@ class Freeze:
     at_us: int
 
 
-def versions_ready(database: Database, owner_id: int, since_us: int) -> list[ReadyVersion]:
-    """The current versions of the owner's datasets that were published at ``since_us`` or later."""
+def versions_ready(
+    database: Database, since_us: int, owner_id: int | None = None
+) -> list[ReadyVersion]:
+    """The current versions that were published at ``since_us`` or later.
+
+    ``owner_id``: only those of this owner's datasets.
+    """
     ready = (
         select(_d.name, _v.version, _v.published_us)
         .join_from(dataset, dataset_version, _v.dataset_id == _d.id)
-        .where(_d.owner_id == owner_id, _v.version == _d.version, _v.published_us >= since_us)
+        .where(_v.version == _d.version, _v.published_us >= since_us)
+        .where(*equal({_d.owner_id: owner_id}))
     )
     with database.read() as connection:
         return [ReadyVersion(*row) for row in connection.execute(ready)]
@@ -77,21 +85,25 @@ class RequestNotice:
     at_us: int
 
 
-def open_requests(database: Database, owner_id: int) -> list[RequestNotice]:
-    """The requests for budget that wait for a decision of this owner."""
+def open_requests(database: Database, owner_id: int | None = None) -> list[RequestNotice]:
+    """The requests for budget that wait for a decision, of this owner if one is given."""
     waiting = _REQUESTS.add_columns(_r.created_us.label("at_us"))
-    return _notices(database, waiting.where(_d.owner_id == owner_id, _r.state == _OPEN))
+    return _notices(database, waiting.where(*equal({_d.owner_id: owner_id}), _r.state == _OPEN))
 
 
 def decisions(
-    database: Database, analyst_id: int, since_us: int, datasets: Collection[int] | None
+    database: Database,
+    since_us: int,
+    analyst_id: int | None = None,
+    datasets: Collection[int] | None = None,
 ) -> list[RequestNotice]:
-    """The decisions about the analyst's requests at ``since_us`` or later.
+    """The decisions about requests at ``since_us`` or later.
 
-    ``datasets``: only those on datasets with these ids; None for all.
+    ``analyst_id``: only about requests of this analyst. ``datasets``: only those on datasets with
+    these ids; None for all.
     """
     decided = _REQUESTS.add_columns(_r.decided_us.label("at_us")).where(
-        _r.analyst_id == analyst_id,
+        *equal({_r.analyst_id: analyst_id}),
         _r.state.in_([int(RequestState.GRANTED), int(RequestState.REFUSED)]),
         _r.decided_us >= since_us,
     )
@@ -156,3 +168,15 @@ def last_changes(database: Database, accounts: Collection[int]) -> dict[int, int
     )
     with database.read() as connection:
         return {row.id: row.at_us for row in connection.execute(last)}
+
+
+def changed_accounts(database: Database, since_us: int, until_us: int) -> list[AccountRow]:
+    """The accounts of analysts and keys with an entry, or whose time ended, in these moments.
+
+    The moments, in microseconds, reach from ``since_us`` to before ``until_us``.
+    """
+    entries = select(_e.account_id).where(_e.at_us >= since_us, _e.at_us < until_us)
+    ended = select(_a.id).where(_a.until_us >= since_us, _a.until_us < until_us)
+    changed = ACCOUNTS.where(_a.rank != int(AccountRank.DATASET), _a.id.in_(entries.union(ended)))
+    with database.read() as connection:
+        return list(map(AccountRow.of, connection.execute(changed)))

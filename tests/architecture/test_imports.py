@@ -107,8 +107,11 @@ def test_starting_the_service_loads_no_library_it_may_never_need() -> None:
     """Readers of files and symbolic libraries cost hundreds of megabytes: imported on use."""
     # numba imports the bare scipy package when it is there.
     heavy = (
+        "authlib",
         "dask",
         "distributed",
+        "httpx",
+        "markdown_it",
         "matplotlib",
         "mcp",
         "mpmath",

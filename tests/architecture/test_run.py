@@ -197,7 +197,7 @@ def test_it_sets_up_once_and_serves_from_anywhere(checkout: Checkout, tmp_path: 
 
     # The client's commands, and its options before a command, go to the client.
     names = [str(one.name) for one in (*cli.registered_groups, *cli.registered_commands)]
-    assert len(names) == 17
+    assert len(names) == 19
     for line in ("users list", "--url http://u --key k budgets", "--url=http://u x", *names):
         status, out, err = checkout.run(*line.split(), cwd=elsewhere)
         assert (status, out, err) == (0, f"sent {line}\n", "")

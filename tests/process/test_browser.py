@@ -12,6 +12,8 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ import httpx
 import pytest
 
 from app.demo.service import ServiceProcess
+from privypurse import CertificateInvalid, verify_certificate
 from tests.architecture.imports import ROOT
 from tests.process.session import CERTIFICATES
 from tests.support.data import FOLDER
@@ -541,6 +544,76 @@ def test_an_owner_uploads_a_table_and_grants(
         page.get_by_text(f"newcomer may now learn ε 3 of {name}").wait_for()
     accounts = shop.ok("newcomer", "GET", "/v1/budgets")["items"]
     assert {one["dataset"]: one["allowance"]["epsilon"] for one in accounts}[name] == "3"
+
+
+def test_from_a_request_to_a_certificate_that_verifies_offline(
+    opened: Open, shop: Shop, tmp_path: Path
+) -> None:
+    shop.user("petra", "analyst")
+    shop.ok("olga", "PUT", "/v1/datasets/web/budgets/petra", json={"epsilon": "0"})
+    analyst, owner = opened("petra"), opened("olga")
+    with answering(analyst), answering(owner):
+        page = analyst.page
+        analyst.go("/ui/datasets/web/requests")
+        page.get_by_label("ε in total").fill("1")
+        page.get_by_label("What it is for").fill("Hubs for the annual report")
+        assert analyst.is_fit() == []
+        page.get_by_role("button", name="Send the request").click()
+        page.get_by_role("button", name="Withdraw and erase the texts").wait_for()
+        page = owner.page
+        owner.go("/ui/datasets")
+        page.get_by_role("link", name="Notices").click()
+        page.get_by_text("petra requests budget on web").wait_for()
+        page.get_by_role("link", name="decide about it").click()
+        page.get_by_text("Hubs for the annual report").wait_for()
+        page.get_by_label("Reason, for the analyst").fill("Agreed")
+        assert owner.is_fit() == []
+        page.get_by_role("button", name="Grant").click()
+        page.get_by_text("Granted: ε 1").wait_for()
+        page = analyst.page
+        page.get_by_role("link", name="Notices").click()
+        page.get_by_text("Your request for budget on web was granted.").wait_for()
+        analyst.go("/ui/ask?dataset=web&kind=selection")
+        page.get_by_label("ε", exact=True).fill("0.9")
+        page.get_by_role("button", name="Quote").click()
+        page.get_by_role("button", name="Ask, and spend ε 0.9").click()
+        page.get_by_role("heading", name="Answer").wait_for()
+        page.get_by_role("link", name="Notices").click()
+        page.get_by_text("Less than 15 % of your allowance for web is left.").wait_for()
+        assert analyst.is_fit() == []
+        page.go_back()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download its certificate").click()
+    certificate, keys = tmp_path / "answer.jws", tmp_path / "keys.json"
+    download.value.save_as(certificate)
+    keys.write_text(json.dumps(shop.ok("petra", "GET", "/v1/certificate-keys")))
+    stated = json.loads(verified_offline(certificate, keys).stdout)
+    assert stated["loss"]["epsilon"] == "0.9"
+    content, key = certificate.read_bytes(), json.loads(keys.read_text())
+    for place in range(len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 1 << place % 7
+        with pytest.raises(CertificateInvalid):
+            verify_certificate(bytes(changed), key)
+    certificate.write_bytes(changed)
+    assert verified_offline(certificate, keys).returncode == 1
+
+
+def verified_offline(certificate: Path, keys: Path) -> subprocess.CompletedProcess[str]:
+    """``privypurse verify-certificate`` where there is no network, and the client alone."""
+    command = ["verify-certificate", str(certificate), "--key", str(keys)]
+    script = (
+        "import socket; socket.socket.connect = socket.getaddrinfo = None; "
+        f"from privypurse.cli import cli; cli({command!r})"
+    )
+    return subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        cwd=certificate.parent,
+        env={"PYTHONPATH": str(ROOT / "client"), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_the_quote_follows_what_is_typed(opened: Open) -> None:

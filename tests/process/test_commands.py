@@ -57,6 +57,7 @@ NOT_TYPED = {
     "DIR/privypurse.db": "what is in the data folder",
     "P(answer on x ∈ S)": "a formula",
     "the database has schema 0099": "what the service says",
+    '{"type":"budget_low"': "a message of the webhook",
     '{"mcpServers"': "an entry in the file of an agent",
     "sex = f: yes": "a tree as text",
 }

@@ -162,7 +162,9 @@ def usual(
 ) -> list[AccountSpending]:
     """The caller's ``accounts`` with the usual answer of each."""
     require(caller, "analyst")
-    return [_spending(services, caller, account) for account in accounts]
+    names = [account.dataset for account in accounts]
+    points = budgets.histories(services, caller, names, by="kind")
+    return [AccountSpending(one, habit(points[one.dataset], one)) for one in accounts]
 
 
 def account_history(services: Services, caller: Caller, dataset: str) -> AccountHistory:
@@ -171,7 +173,7 @@ def account_history(services: Services, caller: Caller, dataset: str) -> Account
     read = partial(budgets.history, services, caller, dataset)
     by_day = read(by="day").items
     return AccountHistory(
-        spending=_spending(services, caller, account),
+        spending=AccountSpending(account, habit(read(by="kind").items, account)),
         burn_down=_burn_down(services, account, by_day, lambda: read(by="hour").items),
         days=burn_down(by_day, account),
         by_mechanism=read(by="mechanism").items,
@@ -195,8 +197,3 @@ def _burn_down(
     if moments and now - moments[0].at < timedelta(hours=HOURS):
         moments = burn_down(by_hour(), account)
     return BurnDown(account, moments, now, exhaustion(moments, arm_of(account), now))
-
-
-def _spending(services: Services, caller: Caller, account: AnalystAccount) -> AccountSpending:
-    points = budgets.history(services, caller, account.dataset, by="kind").items
-    return AccountSpending(account, habit(points, account))

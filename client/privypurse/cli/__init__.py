@@ -13,6 +13,7 @@ from privypurse.cli import (
     budgets,
     certificates,
     datasets,
+    login,
     queries,
     sources,
     users,
@@ -48,7 +49,9 @@ for group, commands, summary in (
     for name, command in commands.items():
         subcommands.command(name)(command)
     cli.add_typer(subcommands, name=group)
-ALONE = queries.COMMANDS | certificates.COMMANDS | workshop.COMMANDS | agents.COMMANDS
+ALONE = (
+    queries.COMMANDS | certificates.COMMANDS | workshop.COMMANDS | agents.COMMANDS | login.COMMANDS
+)
 for name, command in (budgets.COMMANDS | ALONE).items():
     cli.command(name)(command)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 
 from privypurse.cli.service import Credentials, fail, service
+from privypurse.device_flow import Login
 
 
 def mcp(context: typer.Context) -> None:
@@ -21,7 +22,8 @@ def mcp(context: typer.Context) -> None:
     with service(context) as purse:
         purse.me()  # Says what is wrong with the address or the key before an agent begins.
         credentials: Credentials = context.find_root().obj
-        serve(credentials.url.rstrip("/"), credentials.read_key())
+        key = credentials.read_key()
+        serve(credentials.url.rstrip("/"), key.token if isinstance(key, Login) else lambda: key)
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"mcp": mcp}

@@ -7,7 +7,7 @@ this process: the agent never reads it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -25,16 +25,21 @@ from privypurse.version import __version__
 TIMEOUT = httpx2.Timeout(10.0, read=330.0)
 
 
-def serve(url: str, key: str) -> None:
-    """Serve the agent on standard input and output until it closes them."""
+def serve(url: str, key: Callable[[], str]) -> None:
+    """Serve the agent on standard input and output until it closes them.
+
+    ``key``: returns the key, or a token that has not expired.
+    """
     asyncio.run(_serve(url, key))
 
 
-async def _serve(url: str, key: str) -> None:
+async def _serve(url: str, key: Callable[[], str]) -> None:
     @asynccontextmanager
     async def connected() -> AsyncIterator[Client]:
         """A connection for one call, so that a service that restarts costs one call at most."""
-        headers = {"Authorization": f"Bearer {key}", "User-Agent": f"privypurse-mcp/{__version__}"}
+        bearer = await asyncio.to_thread(key)
+        agent = f"privypurse-mcp/{__version__}"
+        headers = {"Authorization": f"Bearer {bearer}", "User-Agent": agent}
         try:
             async with (
                 httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as http,

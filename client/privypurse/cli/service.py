@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from privypurse.client import PrivyPurse
+from privypurse.device_flow import Login, default_file
 from privypurse.problems import PurseError
 
 UrlOption = Annotated[
@@ -42,13 +43,15 @@ class Credentials:
     key: str | None
     key_file: Path | None
 
-    def read_key(self) -> str:
-        """The key itself. Raises: OSError if its file cannot be read."""
+    def read_key(self) -> str | Login:
+        """The key itself, else the sign-in on this machine. Raises: OSError, LoginFailed."""
         if self.key:
             return self.key
-        if self.key_file is None:
-            fail("no key: set PRIVYPURSE_KEY_FILE or PRIVYPURSE_KEY, or add --key-file", 2)
-        return self.key_file.read_text("utf-8").strip()
+        if self.key_file is not None:
+            return self.key_file.read_text("utf-8").strip()
+        if not default_file().exists():
+            fail("no key: set PRIVYPURSE_KEY_FILE or PRIVYPURSE_KEY, or use privypurse login", 2)
+        return Login(self.url)
 
 
 @contextmanager

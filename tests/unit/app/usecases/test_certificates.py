@@ -104,6 +104,55 @@ def test_an_id_without_hyphens_names_the_same_file(people: Service, answered: An
         assert reply.headers["content-disposition"] == f'attachment; filename="{id}.{form}"'
 
 
+#: The sections of a deployment and their fields, as the schema of the registry names them.
+REGISTRY = {
+    "basic": {
+        *("name", "data_curators", "description", "intended_use", "data_product_type"),
+        *("data_product_region", "publication_date", "data_product_sector"),
+    },
+    "dp_variant": {"variant_name", "data_domain", "unprotected_quantities"},
+    "privacy_loss": {
+        *("privacy_unit", "privacy_unit_details"),
+        *("privacy_parameters", "privacy_parameters_details"),
+    },
+    "deployment_model": {
+        *("model_name", "model_name_details", "actors"),
+        *("release_type", "release_type_details"),
+        *("data_source_type", "data_source_type_details"),
+        *("access_type", "access_type_details"),
+    },
+    "accounting": {"post_processing", "composition"},
+    "implementation": {
+        *("preprocessing_and_hyperparameter_tuning", "mechanisms", "justification"),
+    },
+    "administrative": {"registry_authors", "sources", "notes"},
+}
+
+
+@pytest.mark.parametrize(
+    ("cap", "variant", "parameters"),
+    [
+        ({"epsilon": "3"}, "Pure DP", {"epsilon": 3.0, "delta": 0.0}),
+        ({"epsilon": "3", "delta": "0.001"}, "Approximate DP", {"epsilon": 3.0, "delta": 0.001}),
+        (
+            {"epsilon": "3", "delta": "0.001", "composition_delta": "0.00005"},
+            "Approximate DP",
+            {"epsilon": 3.0, "delta": 0.00105},
+        ),
+    ],
+)
+def test_the_registry_reads_the_promise_of_the_cap(
+    people: Service, cap: dict[str, str], variant: str, parameters: dict[str, float]
+) -> None:
+    people.dataset("olga", cap=cap)
+    people("olga", "PUT", "/v1/datasets/triangle/budgets/ana", json=cap)
+    content = certificate(people, "olga", "datasets/triangle")
+    stated = verify_certificate(content, keys_of(people)).statement
+    deployment = stated["deployment_registry"]["deployment"]
+    assert deployment["dp_variant"]["variant_name"] == variant
+    assert deployment["privacy_loss"]["privacy_parameters"] == parameters
+
+
 def test_the_certificate_of_a_dataset_binds_answers_and_shows_none(
     people: Service, answered: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +171,8 @@ def test_the_certificate_of_a_dataset_binds_answers_and_shows_none(
         assert stated["loss"]["spent"] == {"epsilon": "0.5", "delta": "0"}
         deployment = stated["deployment_registry"]["deployment"]
         assert deployment["privacy_loss"]["privacy_unit"] == "edge"
-        assert deployment["intended_use"] is None
+        assert deployment["basic"]["intended_use"] is None
+        assert {name: set(fields) for name, fields in deployment.items()} == REGISTRY
         assert stated["nist_sp_800_226"]["unit_of_privacy"] == stated["unit"]["hidden"]
         texts.append(json.dumps(stated))
     for text in texts:

@@ -10,13 +10,13 @@ from tests.support.world import World, loss, request
 def test_a_version_is_news_for_its_owner_from_its_moment_on(world: World) -> None:
     dataset = world.dataset()
     world.dataset(ready=False)
-    (ready,) = versions_ready(world.database, world.owner.id, 0)
+    (ready,) = versions_ready(world.database, 0, world.owner.id)
     assert (ready.dataset, ready.version) == (dataset.name, 1)
-    assert versions_ready(world.database, world.owner.id, ready.at_us) == [ready]
-    assert versions_ready(world.database, world.owner.id, ready.at_us + 1) == []
+    assert versions_ready(world.database, ready.at_us, world.owner.id) == [ready]
+    assert versions_ready(world.database, ready.at_us + 1, world.owner.id) == []
     assert versions_ready(world.database, world.admin.id, 0) == []
     world.datasets.withdraw(dataset.name, actor=world.owner)
-    assert versions_ready(world.database, world.owner.id, 0) == []
+    assert versions_ready(world.database, 0, world.owner.id) == []
 
 
 def test_a_freeze_concerns_the_analyst_and_the_owner_of_the_dataset(world: World) -> None:
