@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
 
-from privypurse.answers import SUPPRESSED, Answer
+from privypurse.answers.answer import SUPPRESSED, Answer
 from privypurse.levels import Columns
 from privypurse.notebook import paragraph, table
 
