@@ -31,6 +31,7 @@ OWN = (
         "distances.dependency",
         "distances.starts",
         "statistics.cells",
+        "statistics.clinical",
         "statistics.errors",
         "statistics.speed",
     ),

@@ -17,19 +17,21 @@ from privypurse.accounts import (
 )
 from privypurse.administration import IssuedKey
 from privypurse.amounts import Amount, Charge
-from privypurse.answers import Answer, Interval, Selection, TopK, Value
+from privypurse.answers.answer import Answer, Interval, Selection, TopK, Value
+from privypurse.answers.averages import Average, average
+from privypurse.answers.clusters import Clusters
+from privypurse.answers.distances import Distance, Distances
+from privypurse.answers.naive_bayes import NaiveBayes
+from privypurse.answers.tables import Sheet, Table
+from privypurse.answers.trees import Tree, Trees
 from privypurse.asynchronous import AsyncPrivyPurse
-from privypurse.averages import Average, average
 from privypurse.budget_requests import BudgetRequest
 from privypurse.certificates import Certificate, CertificateInvalid, verify_certificate
 from privypurse.client import PrivyPurse
-from privypurse.clusters import Clusters
 from privypurse.device_flow import Login, LoginFailed, Prompt, login
-from privypurse.distances import Distance, Distances
 from privypurse.frames import Listing, Stream
 from privypurse.history import PastQuery
 from privypurse.kinds import Query, clustering, distance, selection, statistic, table, top_k, tree
-from privypurse.naive_bayes import NaiveBayes
 from privypurse.problems import (
     AlreadyExists,
     BelowSpent,
@@ -61,10 +63,8 @@ from privypurse.problems import (
     UploadRunning,
 )
 from privypurse.quotes import Quote
-from privypurse.sources import Source
-from privypurse.tables import Sheet, Table
-from privypurse.trees import Tree, Trees
-from privypurse.uploads import RecordsRefused
+from privypurse.uploads.sources import Source
+from privypurse.uploads.upload import RecordsRefused
 from privypurse.version import __version__
 
 __all__ = [

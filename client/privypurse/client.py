@@ -20,7 +20,7 @@ from privypurse.accounts import (
 )
 from privypurse.administration import Administration
 from privypurse.amounts import Number, loss
-from privypurse.answers import Answer
+from privypurse.answers.answer import Answer
 from privypurse.budget_requests import BudgetRequests
 from privypurse.certificates import Certificates
 from privypurse.connection import Connection, part

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from privypurse.accounts import Dataset
 from privypurse.amounts import Charge
-from privypurse.answers import Answer
+from privypurse.answers.answer import Answer
 from privypurse.connection import Connection, part
 from privypurse.kinds import READERS
 from privypurse.problems import NoAnswer, Unanswered

@@ -11,9 +11,9 @@ from privypurse.accounts import Account, Balance, Budgets, Dataset
 from privypurse.amounts import Number, composition, decimal_text, limit
 from privypurse.connection import Connection, part
 from privypurse.progress import Progress
-from privypurse.record_files import as_file
-from privypurse.sources import PULL_TIMEOUT, Source
-from privypurse.uploads import send_file, until_ready
+from privypurse.uploads.record_files import as_file
+from privypurse.uploads.sources import PULL_TIMEOUT, Source
+from privypurse.uploads.upload import send_file, until_ready
 
 
 class Ownership:

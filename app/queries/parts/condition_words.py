@@ -32,5 +32,6 @@ def _text(value: str | float) -> str:
 
 
 def _part(where: Mapping[str, Any]) -> str:
-    """Writes one part of a condition; parentheses enclose a part that itself has parts."""
-    return f"({phrase(where)})" if where.keys() & {"all", "any"} else phrase(where)
+    """Writes one part of a condition, in parentheses if it has an "and" or "or" of its own."""
+    has_several = where.keys() & {"all", "any"} or len(where.get("in", ())) > 1
+    return f"({phrase(where)})" if has_several or {"from", "to"} <= where.keys() else phrase(where)

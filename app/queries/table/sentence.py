@@ -25,7 +25,7 @@ def sentence(
 ) -> str:
     """Returns the question. Totals that are sums of cells need no words; ``place`` is a version."""
     what = listing(map(_measure, aggregates))
-    verb = "is" if len(aggregates) == 1 else "are"
+    verb = "is" if sum(map(_numbers, aggregates)) == 1 else "are"
     parts = [f"What {verb} {what} in {place}"]
     if by:
         parts.append(f"by {listing(map(_grouping, by))}")
@@ -40,10 +40,15 @@ def _measure(one: AggregateBody) -> str:
     if one.attribute is None:
         return "the number of persons" if one.name == "persons" else "the number of records"
     if one.name == "quantiles":
-        shares = one.quantiles or QUANTILES_DEFAULT
-        noun = "quantile" if len(shares) == 1 else "quantiles"
-        return f"the {listing(map(number_text, shares))} {noun} of {one.attribute}"
+        noun = "quantile" if _numbers(one) == 1 else "quantiles"
+        shares = listing(map(number_text, one.quantiles or QUANTILES_DEFAULT))
+        return f"the {shares} {noun} of {one.attribute}"
     return f"the {one.name} of {one.attribute}"
+
+
+def _numbers(one: AggregateBody) -> int:
+    """How many numbers of each cell it is."""
+    return len(one.quantiles or QUANTILES_DEFAULT) if one.name == "quantiles" else 1
 
 
 def _grouping(by: By) -> str:

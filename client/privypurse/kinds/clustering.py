@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict, Unpack
 
 from privypurse.amounts import Number
-from privypurse.clusters import Clusters
+from privypurse.answers.clusters import Clusters
 from privypurse.kinds.metric import MetricOptions
 from privypurse.kinds.query import Call, Query
 

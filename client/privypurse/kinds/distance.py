@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from privypurse.amounts import Number
-from privypurse.distances import Distances
+from privypurse.answers.distances import Distances
 from privypurse.kinds.metric import MetricOptions
 from privypurse.kinds.query import Call, Query
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 from privypurse.amounts import Number
-from privypurse.answers import Selection
+from privypurse.answers.answer import Selection
 from privypurse.kinds.query import AutoSensitivity, Call, Query, Utility, members
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, Unpack
 
 from privypurse.amounts import Number, decimal_text
-from privypurse.answers import Value
+from privypurse.answers.answer import Value
 from privypurse.kinds.query import Call, Query
 
 StatisticName = Literal[

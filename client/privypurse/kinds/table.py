@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 from privypurse.amounts import Number, decimal_text
+from privypurse.answers.tables import Table
 from privypurse.kinds.query import Call, Query
-from privypurse.tables import Table
 
 #: An attribute by name, ``{"attribute", "edges"}``, or ``{"attribute", "groups": {name: values}}``.
 By = str | Mapping[str, Any]

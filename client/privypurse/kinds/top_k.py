@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 from privypurse.amounts import Number, decimal_text
-from privypurse.answers import TopK
+from privypurse.answers.answer import TopK
 from privypurse.kinds.query import AutoSensitivity, Call, Query, Utility, members
 
 

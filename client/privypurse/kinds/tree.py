@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 from privypurse.amounts import Number
+from privypurse.answers.naive_bayes import NaiveBayes
+from privypurse.answers.trees import Trees
 from privypurse.kinds.query import Call, Query, Selector, Sensitivity
 from privypurse.levels import Columns
-from privypurse.naive_bayes import NaiveBayes
-from privypurse.trees import Trees
 
 Algorithm = Literal["id3", "evolutionary", "forest", "naive_bayes"]
 #: The algorithms whose answers are trees.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from privypurse.uploads import media_type_of
+from privypurse.uploads.upload import media_type_of
 from privypurse.workshop.table_files import as_upload
 
 #: The packages that the rules need.

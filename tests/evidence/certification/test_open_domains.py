@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 from math import prod
 from typing import Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from accounting.group_privacy import member_loss
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from mechanisms.model.domains import (
     CategoricalAttribute,
@@ -160,6 +162,32 @@ def test_the_rate_of_add_remove_is_too_much_for_a_replacement() -> None:
     assert wrong.threshold == 2
     assert worst(REPLACE, wrong.threshold, wrong.rate, 1) > allowed
     assert worst(REPLACE, right.threshold, right.rate, 2) <= allowed
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_whole_persons_keep_to_delta_and_an_unshared_delta_is_caught(most: int) -> None:
+    """With and without a person of up to ``most`` rows, beside up to two rows of others."""
+    share = member_loss(LOSS, most)
+    public = plan(ADD_REMOVE, share)
+    p, allowed = rational_exp(public.rate), Fraction(LOSS.delta_atto, ATTO)
+
+    def largest(threshold: int) -> Fraction:
+        pairs = product(multisets(2), multisets(most))
+        return max(
+            divergence(a, b, threshold, p, p**-most)
+            for rest, rows in pairs
+            for a, b in ((rest, rest + rows), (rest + rows, rest))
+        )
+
+    assert 0 < largest(public.threshold) <= allowed
+    unshared = plan(ADD_REMOVE, replace(share, delta_atto=LOSS.delta_atto))
+    assert (largest(unshared.threshold) > allowed) == (most > 1)
+
+
+def multisets(most: int) -> list[Counter[str]]:
+    """All numbers of rows with each value, ``most`` rows at most."""
+    sizes = range(most + 1)
+    return [Counter(some) for n in sizes for some in combinations_with_replacement(VALUES, n)]
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -25,6 +25,7 @@ from app.queries.parts.query import Query
 from mechanisms.kernels.graphs.graph import compressed_rows
 from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.kernels.level_counts import all_level_tables
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -69,9 +70,12 @@ TABLES: dict[str, list[tuple[int, int, int]]] = {
 }
 #: The description with an attribute whose values are open.
 OPEN = "open table"
+#: A description with a date, persons of two rows each, and small counts that are suppressed.
+VISITS = "visits of persons"
 #: Records as an opened version has them, with its stored tables. Those of other names have none, so
 #: that both ways to count are metered.
 STORED = "stored tables"
+MONTHS = DateAttribute("day", "2024-01-01", "2024-04-30", "month")
 CUTOFFS = (0, 1, 3, 6)
 STAGES = {"stages": {"shortlist": 3, "share": 0.5}}
 
@@ -98,6 +102,9 @@ def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]
     domain = TableDomain(attributes, max_rows=9)
     open_tables = {name: open_table_of(TABLES[name]) for name in names}
     yield OPEN, Dataset(OPEN, NeighbouringRelation.ADD_REMOVE, domain), open_tables
+    domain = replace(described.domain, attributes=(*described.domain.attributes, MONTHS))
+    visits = Dataset(VISITS, NeighbouringRelation.ADD_REMOVE, domain, 2, minimum_count=3)
+    yield VISITS, visits, {name: visits_of(TABLES[name]) for name in names}
     values = PrefixDomain((1.0, 1.0, 2.0, 3.0, 5.0, 8.0))
     cutoffs: dict[str, Records] = {str(k): PrefixRecords(k) for k in CUTOFFS}
     yield "prefix", Dataset("prefix", NeighbouringRelation.PREFIX, values), cutoffs
@@ -152,6 +159,15 @@ def with_tables(records: TableRecords, domain: TableDomain) -> TableRecords:
     return replace(records, tables=tables)
 
 
+def visits_of(rows: list[tuple[int, int, int]]) -> TableRecords:
+    """A day in the month of each row's number; of each person two rows."""
+    table = table_of(rows)
+    days = (30 * table.values["number"]).astype(np.int32)
+    codes = {**table.codes, "day": MONTHS.codes[days].astype(np.uint8)}
+    persons = np.arange(table.rows, dtype=np.int32) // 2
+    return replace(table, codes=codes, days={"day": days}, persons=persons)
+
+
 def open_table_of(rows: list[tuple[int, int, int]]) -> TableRecords:
     """The values of V are those of A and number together: some datasets have more of them."""
     texts = [f"{a}{'x' * number}" for a, _, number in rows]
@@ -199,6 +215,9 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
     if dataset.name == STORED:
         yield from stored_bodies(dataset)
         return
+    if dataset.name == VISITS:
+        yield from visit_bodies()
+        return
     yield from QUERY_KINDS["statistic"].examples.every(dataset)
     yield from QUERY_KINDS["table"].examples.every(dataset)
     if isinstance(dataset.domain, TableDomain):
@@ -239,6 +258,29 @@ def stored_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
         utilities = [{"name": "count" if "values_of" in candidates else "information_gain"}]
         if "trees" not in candidates:
             yield {"kind": "selection", "candidates": candidates, "utilities": utilities}
+
+
+def visit_bodies() -> Iterator[dict[str, Any]]:
+    """Dates, persons and suppressed counts, with every option of totals and adjustments."""
+    for ends in ({"from": "2024-02-01"}, {"from": "2024-01-05", "to": "2024-03-15"}):
+        where = {"attribute": "day", **ends}
+        yield {"kind": "table", "by": ["day"], "where": where}
+        for name in ("count", "sum", "mean", "median"):
+            of = {} if name == "count" else {"attribute": "number"}
+            yield {"kind": "statistic", "statistic": name, "where": where, **of}
+    aggregates = [
+        {"name": "persons"},
+        *({"name": name, "attribute": "number"} for name in ("mean", "variance", "quantiles")),
+    ]
+    table = {"kind": "table", "by": ["day", "C"], "aggregates": aggregates}
+    for totals in ("sums", "none", {"measured": [["C"], []], "share": "0.5"}):
+        for non_negative in (False, True):
+            yield {**table, "totals": totals, "non_negative": non_negative}
+    yield {**table, "totals": totals, "consistent": False}
+    groups = {"attribute": "A", "groups": {"first": ["0", "2"], "none": []}}
+    yield {"kind": "table", "by": [groups, "day"], "aggregates": aggregates[:1]}
+    top = {"kind": "top_k", "k": 2, "candidates": {"values_of": "A"}}
+    yield {**top, "utilities": [{"name": "count"}]}
 
 
 def gaussian_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,7 @@ from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import MeasuredTotals
 from mechanisms.tables.tabulate import release
 from privypurse import Table, TopK, average
-from privypurse.averages import Noise, half_width
+from privypurse.answers.averages import Noise, half_width
 from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.unit.mechanisms.tables.worlds import dataset_of, people, request

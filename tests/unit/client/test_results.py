@@ -38,8 +38,8 @@ from privypurse import (
     Value,
     tree,
 )
-from privypurse.classifier import Classifier
-from privypurse.clusters import nearest
+from privypurse.answers.classifier import Classifier
+from privypurse.answers.clusters import nearest
 from privypurse.kinds.tree import Algorithm
 from privypurse.levels import Column, columns_of
 from storage.ingest.cells import _bin

@@ -14,8 +14,8 @@ from app.dashboard.templating import ENVIRONMENT
 from app.queries import QUERY_KINDS
 from app.usecases.answer_files import FORMS
 from privypurse import top_k
-from privypurse.answers import TopK
-from privypurse.tables import Table
+from privypurse.answers.answer import TopK
+from privypurse.answers.tables import Table
 from tests.support.service import Service
 
 DESCRIPTION: dict[str, Any] = {

@@ -178,7 +178,7 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
                 ]
             },
         },
-        "How many records of adult version 3 are there where age is at least 20 and below 30, "
+        "How many records of adult version 3 are there where (age is at least 20 and below 30), "
         "(sex is Male or age is below 9) and not (occupation is Craft or Sales)?",
     ),
     (
@@ -220,6 +220,11 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
         "What is the 0.5 quantile of age in adult version 3, by occupation (hands: Craft or "
         "Service; rest: no value) and marital_status, with measured totals by marital_status and "
         "overall?",
+    ),
+    (
+        ADULT,
+        {"kind": "table", "aggregates": [{"name": "quantiles", "attribute": "age"}]},
+        "What are the 0.25, 0.5 and 0.75 quantiles of age in adult version 3?",
     ),
     (
         ADULT,
@@ -291,6 +296,10 @@ def test_a_long_list_is_cut() -> None:
         ({"attribute": "age", "in": []}, "the condition never holds"),
         ({"attribute": "age", "to": 3.0}, "age is below 3"),
         ({"attribute": "age", "in": [1234567.5, 7.0, "7.0"]}, "age is 1234567.5, 7 or 7.0"),
+        (
+            {"any": [{"attribute": "sex", "in": ["a", "b"]}, {"attribute": "age", "from": 65}]},
+            "(sex is a or b) or age is at least 65",
+        ),
         ({"attribute": "day", "from": "2024-01-01"}, "day is on or after 2024-01-01"),
         (
             {"attribute": "day", "from": "2024-01-01", "to": "2024-07-01"},

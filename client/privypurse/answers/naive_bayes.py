@@ -11,12 +11,12 @@ from functools import cached_property, partial
 from math import exp, log
 from typing import Any, Self
 
-from privypurse.answers import Answer, Interval
-from privypurse.classifier import Classifier
+from privypurse.answers.answer import Answer, Interval
+from privypurse.answers.classifier import Classifier
+from privypurse.answers.record_columns import RecordColumns
 from privypurse.frames import Framed
 from privypurse.levels import Columns, Row, value_of
 from privypurse.notebook import table
-from privypurse.record_columns import RecordColumns
 
 
 @dataclass(frozen=True)

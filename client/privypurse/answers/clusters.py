@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self, overload
 
-from privypurse.answers import Answer, Interval
-from privypurse.arrays import Matrix, matrix
+from privypurse.answers.answer import Answer, Interval
+from privypurse.answers.arrays import Matrix, matrix
 from privypurse.levels import Column, Columns, Row, rows_of, value_of
 from privypurse.notebook import table
 

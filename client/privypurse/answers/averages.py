@@ -14,7 +14,7 @@ from math import ceil, exp, inf, log, pi, prod, sqrt
 from statistics import NormalDist
 from typing import NamedTuple, cast
 
-from privypurse.tables import Numbers, Sheet, Sheets, Table
+from privypurse.answers.tables import Numbers, Sheet, Sheets, Table
 
 _NORMAL = NormalDist()
 #: More than the rounding error of a width in doubles, in steps.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from privypurse.answers import Answer
-from privypurse.arrays import Matrix, matrix
+from privypurse.answers.answer import Answer
+from privypurse.answers.arrays import Matrix, matrix
 from privypurse.levels import Column, Columns, rows_of, value_of
 from privypurse.notebook import heat, paragraph
 

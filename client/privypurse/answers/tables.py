@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
 
-from privypurse.answers import SUPPRESSED, Answer
+from privypurse.answers.answer import SUPPRESSED, Answer
+from privypurse.frames import library
 from privypurse.levels import Columns
 from privypurse.notebook import paragraph, table
 
@@ -74,15 +75,13 @@ class Sheet:
 
         Raises: ImportError if pyarrow is not installed.
         """
-        import pyarrow
-
         labels = list(self.labels())
         data: dict[str, Any] = {
             name: [row[place] for row in labels] for place, name in enumerate(self._names())
         }
         for name, column in self.columns.items():
             data |= {f"{name}.{part}": list(numbers) for part, numbers in column.items()}
-        return pyarrow.table(data)
+        return library("pyarrow").table(data)
 
     def _names(self) -> list[str]:
         """The columns of the attributes, none of which is also one of numbers."""

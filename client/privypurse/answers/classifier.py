@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, overload
 
+from privypurse.answers.record_columns import RecordColumns, is_frame
 from privypurse.frames import library
 from privypurse.levels import Row
-from privypurse.record_columns import RecordColumns, is_frame
 
 
 class Classifier(ABC):

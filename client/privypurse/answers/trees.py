@@ -11,10 +11,10 @@ from functools import cached_property
 from html import escape
 from typing import Any, Self
 
-from privypurse.answers import SUPPRESSED, Answer
-from privypurse.classifier import Classifier
+from privypurse.answers.answer import SUPPRESSED, Answer
+from privypurse.answers.classifier import Classifier
+from privypurse.answers.record_columns import RecordColumns
 from privypurse.levels import Columns, Row, value_of
-from privypurse.record_columns import RecordColumns
 
 Node = Mapping[str, Any]
 #: A released count: an object with its value and interval. A service before 0.2 sends a plain
