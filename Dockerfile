@@ -1,5 +1,5 @@
-# Operators name this image by digest: deploy/pin_images.sh.
-ARG PYTHON_IMAGE=python:3.11-slim
+# deploy/pin_images.sh renews the digest.
+ARG PYTHON_IMAGE=python:3.11-slim@sha256:90744cff8f32887f075c47d747a173ff333e9e98801667af93c357fa9f5e28ff
 
 # Build: locked packages in a virtual environment, kernels compiled into a cache of their own.
 FROM ${PYTHON_IMAGE} AS build

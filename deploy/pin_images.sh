@@ -1,27 +1,26 @@
 #!/bin/sh
-# Name the images of others by digest, as their registry has them now: deploy/pin_images.sh
+# Renew the digests of the images of others, as their registry has them now: deploy/pin_images.sh
 #
-# A tag may name other bytes tomorrow. This writes one line per image into .env, which compose
-# reads: PYTHON_IMAGE=python:3.11-slim@sha256:... It needs docker with buildx, and a registry. Keep
-# the file with your deployment, and run this again for the fixes of a later image.
+# A tag may name other bytes tomorrow, so Dockerfile and docker-compose.yml name images by tag and
+# digest. This writes today's digests into both, or changes nothing. It needs docker with buildx,
+# and a registry.
 set -eu
 
 cd -- "$(dirname -- "$0")/.."
 fail() {
-  echo "pin_images: $*; .env is as it was" >&2
+  echo "pin_images: $*; nothing is changed" >&2
   exit 1
 }
 images() {
-  sed -En 's/.*\b([A-Z]+_IMAGE)(=|:-)([^ }]+).*/\1 \3/p' Dockerfile docker-compose.yml | sort -u
+  sed -En 's/.*_IMAGE(=|:-)([^ @}]+)@.*/\2/p' Dockerfile docker-compose.yml | sort -u
 }
 
-new=$(mktemp .env.XXXXXX)
-trap 'rm -f "$new"' EXIT
-[ ! -f .env ] || grep -Ev '^[A-Z]+_IMAGE=' .env >"$new" || :
-images | while read -r name image; do
+renewals=
+for image in $(images); do
   digest=$(docker buildx imagetools inspect "$image" --format '{{.Manifest.Digest}}') ||
     fail "the registry did not answer for $image"
   printf '%s\n' "$digest" | grep -Eqx 'sha256:[0-9a-f]{64}' || fail "no digest of $image: $digest"
-  printf '%s=%s@%s\n' "$name" "$image" "$digest" | tee -a "$new"
+  echo "$image@$digest"
+  renewals="$renewals;s,$image@sha256:[0-9a-f]{64},$image@$digest,"
 done
-mv "$new" .env
+sed -Ei "$renewals" Dockerfile docker-compose.yml

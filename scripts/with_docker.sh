@@ -3,7 +3,8 @@
 #
 # Uses the engine that is reachable, with images of its registry. Else, as root, a new one, which
 # DOCKER_HOST names then; of it nothing is left behind. What a registry does not give it, programs
-# of Debian stand in for (scripts/stand_ins). The status is the command's. Needs compose, and
+# of Debian stand in for (scripts/stand_ins), which PYTHON_IMAGE and others name then. The status is
+# the command's. Needs compose, and
 #   apt-get install -y --no-install-recommends docker.io mmdebstrap
 set -eu
 
@@ -47,5 +48,6 @@ for _ in $(seq 120); do
   kill -0 "$pid" 2>/dev/null || { tail "$dir/log" >&2; missing "a new one does not start"; }
   sleep 0.5
 done
-"$here/stand_ins/images.sh"
+stand_ins=$("$here/stand_ins/images.sh")
+for one in $stand_ins; do export "${one?}"; done
 "$@"

@@ -3,6 +3,7 @@
 #
 # Programs of Debian stand in for those of the images: the same users, volumes, capabilities and
 # entry points, at Debian's versions. For an engine that is thrown away (scripts/with_docker.sh).
+# They have no digest of a registry: their tags are printed as the variables of docker-compose.yml.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
@@ -12,21 +13,25 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 say() { printf '%s\n' "images: $*" >&2; }
 
-# Its name with its version, where it is used.
-named() { sed -En "s,.*_IMAGE(=|:-)($1:[^ }]*).*,\\2,p" "$project/$2" | head -n 1; }
-has() { [ -z "$(docker images --quiet "$1")" ] || return 0; docker pull --quiet "$1" >/dev/null 2>&1; }
+# Its tag, and whether the engine has the one of that digest.
+tag() { sed -En "s,.*_IMAGE:-($1:[^@]*)@.*,\\1,p" "$project/docker-compose.yml"; }
+has() {
+  pinned=$(sed -En "s,.*($1@sha256:[0-9a-f]*).*,\\1,p" "$project/docker-compose.yml")
+  docker pull --quiet "$pinned" >/dev/null 2>&1
+}
 
-python=$(named python Dockerfile)
+python=$(tag python)
 if ! has "$python"; then
   say "a stand-in for $python"
-  "$here/python.sh" "$work/python.tar"
+  "$here/python.sh" "$work/python.tar" >&2
   docker import "$work/python.tar" "$python" >/dev/null
   rm "$work/python.tar"
+  echo "PYTHON_IMAGE=$python"
 fi
 
-caddy=$(named caddy docker-compose.yml)
-postgres=$(named postgres docker-compose.yml)
-prometheus=$(named prom/prometheus docker-compose.yml)
+caddy=$(tag caddy)
+postgres=$(tag postgres)
+prometheus=$(tag prom/prometheus)
 if has "$caddy" && has "$postgres" && has "$prometheus"; then exit; fi
 say "stand-ins for $caddy, $postgres, $prometheus"
 # The hooks' own shell knows $1.
@@ -37,7 +42,7 @@ mmdebstrap -q --variant=minbase --include=caddy,libcap2-bin,postgresql,prometheu
   --customize-hook='chroot "$1" setcap cap_net_bind_service=+ep /usr/bin/caddy' \
   --customize-hook="copy-in $here/postgres.sh /usr/local/bin" \
   --customize-hook='install -d -o 65534 -g 65534 "$1/prometheus"' \
-  trixie "$work/programs.tar"
+  trixie "$work/programs.tar" >&2
 docker import --change 'CMD ["caddy", "run", "--config", "/etc/caddy/Caddyfile", "--adapter", "caddyfile"]' \
   --change 'ENV XDG_CONFIG_HOME=/config XDG_DATA_HOME=/data' \
   --change 'WORKDIR /srv' "$work/programs.tar" "$caddy" >/dev/null
@@ -47,3 +52,4 @@ docker import --change 'ENTRYPOINT ["postgres.sh"]' --change 'CMD ["postgres"]' 
 docker import --change 'ENTRYPOINT ["/bin/prometheus"]' --change 'USER nobody' \
   --change 'WORKDIR /prometheus' --change 'VOLUME ["/prometheus"]' \
   "$work/programs.tar" "$prometheus" >/dev/null
+printf '%s\n' "CADDY_IMAGE=$caddy" "POSTGRES_IMAGE=$postgres" "PROMETHEUS_IMAGE=$prometheus"

@@ -120,45 +120,48 @@ def test_secrets_are_files_of_settings() -> None:
             assert not re.search(r"://\w+:[^@]*@", value)
 
 
+#: Each image of others: its variable, its tag and its digest.
+IMAGES = re.findall(
+    r"\$\{([A-Z]+_IMAGE):-([a-z/]+:[^@}]+)@(sha256:[0-9a-f]{64})\}",
+    (ROOT / "docker-compose.yml").read_text("utf-8"),
+)
 DIGEST = "sha256:" + "5" * 64
 
 
-def pinned(folder: Path, docker: str) -> tuple[int, str]:
-    """Runs the script beside a ``docker`` that is this shell script; its status and .env."""
-    (folder / "deploy").mkdir(exist_ok=True)
+def test_every_image_of_others_is_named_by_its_digest() -> None:
+    named = {variable: f"{tag}@{digest}" for variable, tag, digest in IMAGES}
+    others = {one["image"] for one in SERVICES.values()} - {"privypurse", "privypurse-cluster"}
+    built = {one["build"]["args"]["PYTHON_IMAGE"] for one in SERVICES.values() if "build" in one}
+    assert others | built == {f"${{{variable}:-{image}}}" for variable, image in named.items()}
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON_IMAGE}"}
+    assert f"ARG PYTHON_IMAGE={named['PYTHON_IMAGE']}\n" in DOCKERFILE
+
+
+def renewed(folder: Path, docker: str) -> tuple[int, list[str]]:
+    """Renews digests beside a ``docker`` that is this shell script; the status and both files."""
+    (folder / "deploy").mkdir()
     for name in ("Dockerfile", "docker-compose.yml", "deploy/pin_images.sh"):
         shutil.copy(ROOT / name, folder / name)
     stub = folder / "bin" / "docker"
-    stub.parent.mkdir(exist_ok=True)
+    stub.parent.mkdir()
     stub.write_text(f"#!/bin/sh\n{docker}\n")
     stub.chmod(0o755)
     environment = {"PATH": f"{stub.parent}:/usr/bin:/bin"}
     script = [folder / "deploy/pin_images.sh"]
     status = subprocess.run(script, env=environment, capture_output=True, check=False).returncode
-    return status, (folder / ".env").read_text("ascii")
+    files = (folder / name for name in ("Dockerfile", "docker-compose.yml"))
+    return status, [file.read_text("utf-8") for file in files]
 
 
-def test_every_image_of_others_can_be_named_by_digest(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("METRICS_TOKEN_FILE=x\nCADDY_IMAGE=caddy:1\n")
-    images = {
-        "CADDY_IMAGE": "caddy:2.10-alpine",
-        "POSTGRES_IMAGE": "postgres:17-bookworm",
-        "PROMETHEUS_IMAGE": "prom/prometheus:v3.5.0",
-        "PYTHON_IMAGE": "python:3.11-slim",
-    }
-    lines = [f"{name}={image}@{DIGEST}\n" for name, image in images.items()]
-    for _ in range(2):
-        status, text = pinned(tmp_path, f"echo {DIGEST}")
-        assert (status, text) == (0, "".join(["METRICS_TOKEN_FILE=x\n", *lines]))
-    for docker in ("exit 1", "echo latest"):
-        assert pinned(tmp_path, docker) == (1, text)
-    # No image is named past these variables.
-    variables = {f"${{{name}:-{image}}}" for name, image in images.items()}
-    others = {one["image"] for one in SERVICES.values()} - {"privypurse", "privypurse-cluster"}
-    built = {one["build"]["args"]["PYTHON_IMAGE"] for one in SERVICES.values() if "build" in one}
-    assert others | built == variables
-    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON_IMAGE}"}
-    assert f"ARG PYTHON_IMAGE={images['PYTHON_IMAGE']}\n" in DOCKERFILE
+def test_digests_are_renewed_all_or_none(tmp_path: Path) -> None:
+    texts = [(ROOT / name).read_text("utf-8") for name in ("Dockerfile", "docker-compose.yml")]
+    mute = '[ "$4" != prom/prometheus:v3.5.0 ]'
+    for number, docker in enumerate((f"{mute} && echo {DIGEST}", "exit 1", "echo latest")):
+        (folder := tmp_path / str(number)).mkdir()
+        assert renewed(folder, docker) == (1, texts)
+    (folder := tmp_path / "all").mkdir()
+    renewals = [re.sub("sha256:[0-9a-f]{64}", DIGEST, text) for text in texts]
+    assert renewed(folder, f"echo {DIGEST}") == (0, renewals)
 
 
 ROLES = ("scheduler", "worker", "client")

@@ -24,8 +24,9 @@ PATIENCE = 1800
 
 @contextmanager
 def engine(*ports: int) -> Iterator[dict[str, str]]:
-    """The variables that name a running engine; starts one if there is none, else skips the test.
+    """The variables that name a running engine and its stand-ins for the images of others.
 
+    Starts one if there is none, else skips the test.
     The ``ports`` of this machine must be free.
     """
     for port in ports:
@@ -34,7 +35,7 @@ def engine(*ports: int) -> Iterator[dict[str, str]]:
                 pytest.skip(f"port {port} is taken")
     # The engine runs until the standard input of its command is closed.
     with subprocess.Popen(
-        [str(SCRIPT), "sh", "-c", 'echo "DOCKER_HOST=${DOCKER_HOST-}"; cat'],
+        [str(SCRIPT), "sh", "-c", "echo : $(env | grep -E '^(DOCKER_HOST|[A-Z]+_IMAGE)='); cat"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -43,14 +44,13 @@ def engine(*ports: int) -> Iterator[dict[str, str]]:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        said = process.stdout.readline().strip()
+        said = process.stdout.readline().split()
         try:
             if not said:
                 why = process.stderr.read().strip()
                 assert process.wait(PATIENCE) == 3, why
                 pytest.skip(why)
-            name, _, host = said.partition("=")
-            yield {name: host} if host else {}
+            yield dict(variable.split("=", 1) for variable in said[1:])
         finally:
             process.stdin.close()
             process.wait(timeout=PATIENCE)

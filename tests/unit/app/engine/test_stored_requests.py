@@ -1,4 +1,4 @@
-"""A paid key replays, whatever version stored its request: one key of every kind and release."""
+"""A paid key replays, whatever version stored its request: each kind, by release and today."""
 
 import json
 from dataclasses import replace
@@ -11,11 +11,13 @@ import pytest
 from app.engine import requests
 from app.engine.requests import QueryRequest
 from app.queries import QUERY_KINDS
+from app.queries.tree.body import ALGORITHMS
+from mechanisms.statistics import STATISTICS
 from storage.database.database import Database
 from storage.errors import KeyReused
 from storage.ledger.ledger import Replay, Reservation
 from storage.queries.lookup import QueryLookup
-from tests.support.world import World, request
+from tests.support.world import World, loss, request
 
 STORED: list[dict[str, Any]] = [
     one
@@ -26,6 +28,11 @@ STORED: list[dict[str, Any]] = [
 
 def read(body: Any) -> QueryRequest:
     return QueryRequest.model_validate_json(json.dumps(body))
+
+
+def dearer(body: dict[str, Any]) -> dict[str, Any]:
+    """Another request: the same query at another price."""
+    return {**body, ("rho" if "rho" in body else "epsilon"): "0.123"}
 
 
 def name(one: dict[str, Any]) -> str:
@@ -45,11 +52,21 @@ def test_every_kind_of_every_release_is_tried() -> None:
     assert {one["kind"] for one in STORED} <= QUERY_KINDS.keys()
 
 
+def test_every_kind_is_tried_in_the_form_of_today() -> None:
+    """What is stored now must replay later: a default that changes fails here until FORM does."""
+    queries = [one["body"]["query"] for one in STORED if one["form"] == requests.FORM]
+    assert {query["kind"] for query in queries} == QUERY_KINDS.keys()
+    assert {query.get("algorithm") for query in queries} >= ALGORITHMS.keys()
+    assert {query.get("statistic") for query in queries} >= STATISTICS.keys()
+    paid_in_rho = {one["kind"] for one in STORED if "rho" in one["body"]}
+    assert paid_in_rho == {kind.name for kind in QUERY_KINDS.values() if kind.body.gaussian}
+
+
 @pytest.mark.parametrize("one", STORED, ids=name)
 def test_a_stored_request_is_the_request_that_stored_it(one: dict[str, Any]) -> None:
     same = read(one["body"])
     assert same.equals(one["form"], one["stored"].encode())
-    other = read({**one["body"], "epsilon": "0.123"})
+    other = read(dearer(one["body"]))
     assert not other.equals(one["form"], one["stored"].encode())
 
 
@@ -100,7 +117,7 @@ def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:
     """Stored as that release stored it, asked for as this version writes it."""
     database = Database.open(f"sqlite:///{tmp_path}/privypurse.db", tmp_path)
     world = World(database, tmp_path)
-    dataset, analyst = world.ready()
+    dataset, analyst = world.ready(loss(10), loss(10))
     for number, one in enumerate(STORED):
         key = f"key {number}"
         stored = request(dataset, analyst, key=key, body_hash=bytes.fromhex(one["body_hash"]))
@@ -108,7 +125,7 @@ def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:
         paid = world.ledger.reserve(replace(stored, **texts))
         assert isinstance(paid, Reservation)
         assert world.ledger.settle(paid, status=201, body=b"the answer", release_us=0)
-        same, other = read(one["body"]), read({**one["body"], "epsilon": "0.123"})
+        same, other = read(one["body"]), read(dearer(one["body"]))
         # A version with one more field writes another text, so its hash is another one.
         hash = sha256(same.canonical + b"more").digest()
         lookup = QueryLookup(database, world.datasets, world.ledger.ledger)
