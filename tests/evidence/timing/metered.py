@@ -25,6 +25,7 @@ from app.queries.parts.query import Query
 from mechanisms.kernels.graphs.graph import compressed_rows
 from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.kernels.level_counts import all_level_tables
+from mechanisms.model.dates import DateAttribute
 from mechanisms.model.domains import (
     CategoricalAttribute,
     Dataset,
@@ -67,12 +68,15 @@ TABLES: dict[str, list[tuple[int, int, int]]] = {
     "split": [(i % 2, i % 2, 3 * (i % 2)) for i in range(8)],
     "last": [(2, 1, 3)] * 8,
 }
-#: The description with an attribute whose values are open.
-OPEN = "open table"
+#: The description with an attribute whose values are open, and the one with dates.
+OPEN, DATED = "open table", "dated table"
+#: The description whose owner has small counts suppressed.
+SUPPRESSED = "suppressed table"
 #: Records as an opened version has them, with its stored tables. Those of other names have none, so
 #: that both ways to count are metered.
 STORED = "stored tables"
 CUTOFFS = (0, 1, 3, 6)
+DAYS = DateAttribute("D", "2024-01-30", "2024-02-02", "month")
 STAGES = {"stages": {"shortlist": 3, "share": 0.5}}
 
 
@@ -98,6 +102,12 @@ def families(every: bool) -> Iterator[tuple[str, Dataset, Mapping[str, Records]]
     domain = TableDomain(attributes, max_rows=9)
     open_tables = {name: open_table_of(TABLES[name]) for name in names}
     yield OPEN, Dataset(OPEN, NeighbouringRelation.ADD_REMOVE, domain), open_tables
+    small = Dataset(SUPPRESSED, NeighbouringRelation.ADD_REMOVE, described.domain, 1, 4)
+    yield SUPPRESSED, small, tables
+    dated = {name: dated_table_of(TABLES[name]) for name in names}
+    attributes = (DAYS, CategoricalAttribute("C", ("0", "1")))
+    domain = TableDomain(attributes, max_rows=9)
+    yield DATED, Dataset(DATED, NeighbouringRelation.ADD_REMOVE, domain), dated
     values = PrefixDomain((1.0, 1.0, 2.0, 3.0, 5.0, 8.0))
     cutoffs: dict[str, Records] = {str(k): PrefixRecords(k) for k in CUTOFFS}
     yield "prefix", Dataset("prefix", NeighbouringRelation.PREFIX, values), cutoffs
@@ -167,9 +177,19 @@ def open_table_of(rows: list[tuple[int, int, int]]) -> TableRecords:
     return TableRecords(codes, {"number": numbers}, open_values={"V": OpenValues(content, ends)})
 
 
+def dated_table_of(rows: list[tuple[int, int, int]]) -> TableRecords:
+    """The number of a row is its day since the first."""
+    _, c, days = np.array(rows).T
+    codes = {"D": DAYS.codes[days].astype(np.uint8), "C": c.astype(np.uint8)}
+    return TableRecords(codes, {}, days={"D": days.astype(np.int32)})
+
+
 def adaptive_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Every option of the adaptive kinds, and contexts that are drawn before any table."""
-    if dataset.name == OPEN:
+    if dataset.name == OPEN or dataset.name == DATED:
+        return
+    if dataset.name == SUPPRESSED:
+        yield {"kind": "tree", "algorithm": "naive_bayes"}
         return
     for kind in ADAPTIVE:
         yield from QUERY_KINDS[kind].examples.every(dataset)
@@ -199,6 +219,15 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
     if dataset.name == STORED:
         yield from stored_bodies(dataset)
         return
+    if dataset.name == SUPPRESSED:
+        yield from QUERY_KINDS["table"].examples.every(dataset)
+        return
+    if dataset.name == DATED:
+        where = {"attribute": "D", "from": "2024-01-31", "to": "2024-02-01"}
+        for condition in (where, {"attribute": "D", "in": ["2024-02"]}):
+            yield {"kind": "statistic", "statistic": "count", "where": condition}
+        yield {"kind": "table", "by": ["D", "C"], "where": where}
+        return
     yield from QUERY_KINDS["statistic"].examples.every(dataset)
     yield from QUERY_KINDS["table"].examples.every(dataset)
     if isinstance(dataset.domain, TableDomain):
@@ -208,9 +237,12 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
         yield {**of_numbers, "statistic": "mean"}
         yield {**of_numbers, "statistic": "median"}
         yield {**of_numbers, "statistic": "quantile", "quantile": 0.25, **smooth}
+    joint = list(QUERY_KINDS["top_k"].examples.every(dataset))
     if every:
         yield from QUERY_KINDS["selection"].examples.every(dataset)
-        yield from QUERY_KINDS["top_k"].examples.every(dataset)
+        yield from joint
+    else:
+        yield from (body for body in joint if "draws" not in body and "objective" not in body)
     for kind_of, candidates in candidates_of(dataset).items():
         names = [one.name for one in utilities_of(kind_of, dataset.neighbouring)]
         members = [{"name": name} for name in names]
@@ -243,7 +275,7 @@ def stored_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 def gaussian_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Every example that adds Gaussian noise."""
-    if dataset.name not in (OPEN, STORED):
+    if dataset.name not in (OPEN, STORED, DATED, SUPPRESSED):
         for kind in QUERY_KINDS.values():
             yield from kind.examples.gaussian(dataset)
 
