@@ -124,7 +124,8 @@ def opened(session: Session, setting: Setting, name: str) -> Dataset:
             "attributes": [registered(one) for one in schema["attributes"]],
         }
         session.describe(body)
-        facts = public_facts(TableRegistration.model_validate({**body, "cap": AMPLE}))
+        described = json.dumps({**body, "cap": AMPLE})
+        facts = public_facts(TableRegistration.model_validate_json(described))
         assert facts is not None
         dataset, path = facts, setting.data / f"{name}.csv.gz"
     session.upload(name, path.read_bytes(), CSV | {"Content-Encoding": "gzip"})

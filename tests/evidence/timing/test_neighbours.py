@@ -54,7 +54,7 @@ TABLE: dict[str, Any] = {
 }
 #: An allowance of ε and δ; one that also takes Gaussian noise is charged in ρ.
 ALLOWANCE = {"epsilon": "9", "delta": "0.001"}
-IN_RHO = {**ALLOWANCE, "composition_delta": "0.001", "gaussian": True}
+IN_RHO = {**ALLOWANCE, "composition_delta": "0.0001", "gaussian": True}
 _COLOURS = {"name": "colour", "kind": "categorical", "values": "open", "missing": "none"}
 TABLES: list[dict[str, Any]] = [
     TABLE,
