@@ -130,9 +130,9 @@ def bob(session: Session, sent: bytes, count: int) -> list[float]:
 
 
 def heavy(session: Session) -> dict[str, Any]:
-    """A Pareto selection with as few passes as make its deadline ``LENGTH``."""
-    for passes in range(1, 65):
-        query = {**TOP_PARETO, "rescore": True, "passes": passes}
+    """A Pareto selection of as few nodes as make its deadline ``LENGTH``."""
+    for k in range(5, 50):
+        query = {**TOP_PARETO, "k": k, "rescore": True, "passes": 64}
         quoted = session.send(
             "analyst", "POST", "/v1/quotes", content=of_github(query),
             headers={"Content-Type": "application/json"},
