@@ -115,7 +115,7 @@ class Settings(BaseSettings):
     in_flight_per_analyst: int = Field(default=256, ge=1)
     """Queries of one analyst that run, or wait for their deadline, at the same time."""
     in_flight_total: int = Field(default=1024, ge=1)
-    """Queries of all analysts that run, or wait for their deadline, at the same time."""
+    """The same for all analysts; one with less than an equal share of it is still admitted."""
     rate_limit: str | None = "180000/minute"
     """The most requests per key, as a number and a window such as ``100/second``."""
     body_timeout: float = Field(default=60.0, gt=0, le=3600, allow_inf_nan=False)

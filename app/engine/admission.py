@@ -39,10 +39,14 @@ class Limits:
 
 
 class InFlight:
-    """Queries between their reservation and their deadline; safe between threads."""
+    """Queries between their reservation and their deadline; safe between threads.
 
-    def __init__(self, per_analyst: int, total: int) -> None:
-        self._per_analyst, self._total = per_analyst, total
+    With ``shares``, an analyst with less than an equal share of ``total`` is admitted even when the
+    others have used it up. So a few analysts never keep all others out.
+    """
+
+    def __init__(self, per_analyst: int, total: int, *, shares: bool = False) -> None:
+        self._per_analyst, self._total, self._shares = per_analyst, total, shares
         self._counts: Counter[int] = Counter()
         self._all = 0
         self._lock = threading.Lock()
@@ -50,9 +54,11 @@ class InFlight:
     def enter(self, analyst_id: int) -> None:
         """Count one query. Raises: RateLimited at the limit of the analyst, Busy at the total."""
         with self._lock:
-            if self._counts[analyst_id] >= self._per_analyst:
+            own = self._counts.get(analyst_id, 0)
+            if own >= self._per_analyst:
                 raise RateLimited
-            if self._all >= self._total:
+            analysts = len(self._counts) + (own == 0)
+            if self._all >= self._total and not (self._shares and own < self._total // analysts):
                 raise Busy
             self._counts[analyst_id] += 1
             self._all += 1

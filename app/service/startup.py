@@ -99,7 +99,7 @@ def opened(
         closing.callback(execution.close)
         warm_up = _warm_up(settings, speeds)
         closing.callback(warm_up.close)
-        in_flight = InFlight(settings.in_flight_per_analyst, settings.in_flight_total)
+        in_flight = InFlight(settings.in_flight_per_analyst, settings.in_flight_total, shares=True)
         scheduler = Scheduler(_schedule(settings))
         answering = Answering(
             database=database,

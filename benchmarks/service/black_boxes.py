@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy import stats
 
@@ -27,8 +27,9 @@ ALPHA = 0.01
 SIDE = 200
 MATCHED, LEAVES, ROWS = 150_000, 1_000, 20_000
 SIDES = ("x", "y")
-#: Enough for all queries on one dataset.
+#: Enough for all queries on one dataset; also in ρ.
 AMPLE = {"epsilon": "100000", "delta": "0.000001"}
+IN_RHO = {**AMPLE, "epsilon": "1000", "composition_delta": "0.000001", "gaussian": True}
 
 
 def edges(*pairs: tuple[int, int]) -> bytes:
@@ -55,20 +56,40 @@ _TABLE = {
     "class_attribute": "class",
     "attributes": _ATTRIBUTES,
 }
-#: By name, a description and two neighbours: a perfect matching and one edge, a star and one edge
-#: between its leaves, rows that are all alike in class and number and one that is not.
-PAIRS: Mapping[str, tuple[Mapping[str, Any], bytes, bytes]] = {
-    "matching": (
+_OPEN = [{"name": "colour", "kind": "categorical", "values": "open", "missing": "none"}]
+
+
+class Pair(NamedTuple):
+    """A description, two neighbours that fit it, and the allowance."""
+
+    description: Mapping[str, Any]
+    x: bytes
+    y: bytes
+    allowance: Mapping[str, Any] = AMPLE
+
+
+_ALIKE = rows(*_PURE), rows(*_PURE, "red,100,yes")
+#: A perfect matching and one edge, a star and one edge between its leaves, rows that are all alike
+#: in class and number and one that is not, and one value more of an open attribute.
+PAIRS: Mapping[str, Pair] = {
+    "matching": Pair(
         {**_GRAPH, "nodes": {"count": MATCHED}, "max_degree": 100},
         edges(*_MATCHING),
         edges(*_MATCHING, (1, 2)),
     ),
-    "star": (
+    "star": Pair(
         {**_GRAPH, "nodes": {"count": 2 * LEAVES}, "max_degree": LEAVES},
         edges(*_STAR),
         edges(*_STAR, (1, 2)),
     ),
-    "pure": (_TABLE, rows(*_PURE), rows(*_PURE, "red,100,yes")),
+    "pure": Pair(_TABLE, *_ALIKE),
+    # The first Gaussian noise of an account is the end of its queries in ε.
+    "in-rho": Pair(_TABLE, *_ALIKE, allowance=IN_RHO),
+    "open": Pair(
+        {**_TABLE, "attributes": [*_OPEN, *_ATTRIBUTES[1:]]},
+        rows(*_PURE),
+        rows(*_PURE, "violet,100,yes"),
+    ),
 }
 
 
@@ -79,14 +100,14 @@ class Question:
     name: str
     pair: str
     query: Mapping[str, Any]
-    epsilon: str = "0.01"
+    amount: str = "0.01"
     deadline: float = 0.0
     seconds: dict[str, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})
     lengths: dict[str, list[float]] = field(default_factory=lambda: {side: [] for side in SIDES})
 
     def body(self, side: str) -> dict[str, Any]:
-        dataset = f"{self.pair}-{side}"
-        return {"dataset": dataset, "epsilon": self.epsilon, "query": self.query}
+        of = "rho" if PAIRS[self.pair].allowance is IN_RHO else "epsilon"
+        return {"dataset": f"{self.pair}-{side}", of: self.amount, "query": self.query}
 
     def ask(self, session: Session, side: str) -> None:
         started = time.perf_counter()
@@ -109,9 +130,12 @@ class Question:
 def questions() -> list[Question]:
     degrees = [{"name": "degree"}, {"name": "egocentric_betweenness"}]
     pareto = {"utilities": degrees, "objective": "pareto", "sensitivity": "local"}
-    betweenness = {"utilities": degrees[1:], "sensitivity": "local"}
+    betweenness = {"kind": "top_k", "k": 10, "utilities": degrees[1:]}
+    dense = [degrees[0], {"name": "egocentric_density", "weight": 100}]
+    total = {"kind": "top_k", "k": 10, "objective": "weighted_sum", "utilities": dense}
     median = {"kind": "statistic", "statistic": "median", "attribute": "size"}
     smooth = {"mechanism": "smooth_sensitivity", "delta": "0.000000001"}
+    gains = {"kind": "selection", "candidates": {"attributes": ["colour", "size"]}}
     trees = [
         {"attribute": "colour", "value": "red", "equal": {"label": a}, "other": {"label": b}}
         for a, b in (("yes", "no"), ("no", "yes"))
@@ -126,24 +150,49 @@ def questions() -> list[Question]:
         "initial_depth": 1,
         "positive_class": "yes",
     }
+    numbers = [
+        {"name": "variance", "attribute": "size"},
+        {"name": "quantiles", "attribute": "size"},
+    ]
+    by = {"kind": "table", "by": ["colour", "class"]}
+    few = {"attribute": "class", "in": ["yes"]}
     least = "0.000001"
     return [
         Question("selection, pareto", "matching", {"kind": "selection", **pareto}, least),
         Question("top_k, pareto", "matching", {"kind": "top_k", "k": 3, **pareto}, least),
-        Question("top_k, betweenness", "star", {"kind": "top_k", "k": 10, **betweenness}),
+        Question("top_k, local", "star", {**betweenness, "sensitivity": "local"}),
+        Question("top_k, flattened", "star", {**betweenness, "sensitivity": "flattened"}),
+        Question("top_k, sum, local", "star", {**total, "sensitivity": "local"}),
+        Question("top_k, laplace", "star", {**betweenness, "selector": "laplace"}),
+        Question("top_k, subset", "star", {**betweenness, "selector": "subset"}),
+        Question("top_k, stages", "star", {**betweenness, "stages": {"shortlist": 30}}),
+        Question("top_k, open", "open", {"kind": "top_k", "k": 2, "utilities": [{"name": "count"}],
+                 "candidates": {"values_of": "colour"}, "delta": "0.000000001"}),
         Question("triangles, ladder", "star", statistic("triangles", mechanism="ladder")),
         Question("stars, ladder", "star", statistic("stars", k=3, mechanism="ladder")),
         Question("triangles, smooth", "star", statistic("triangles", **smooth)),
         Question("median, smooth", "pure", {**median, **smooth}, "1"),
         Question("median, exponential", "pure", {**median, "mechanism": "exponential"}),
+        Question("median, where", "pure", {**median, "where": few}),
         Question("count", "pure", statistic("count")),
-        Question("table", "pure", {"kind": "table", "by": ["colour", "class"]}),
+        Question("count, in rho", "in-rho", {"kind": "table", "by": []}, "0.0001"),
+        Question("gains", "pure", {**gains, "utilities": [{"name": "information_gain"}],
+                 "sensitivity": "local"}),
+        Question("table", "pure", by),
+        Question("table, options", "pure", {**by, "aggregates": numbers, "where": few}),
+        Question("table, open", "open", {"kind": "table", "by": ["colour"],
+                 "delta": "0.000000001"}),
+        Question("table, in rho", "in-rho", by, "0.0001"),
         Question("tree, id3", "pure", {**pruned, "algorithm": "id3"}),
+        Question("tree, id3, in rho", "in-rho", {**pruned, "algorithm": "id3"}, "0.0001"),
         Question("tree, evolutionary", "pure", {**pruned, "algorithm": "evolutionary", **search}),
         Question("tree, forest", "pure", {"kind": "tree", "algorithm": "forest", "trees": 4}),
+        Question("tree, naive Bayes", "pure", {"kind": "tree", "algorithm": "naive_bayes"}),
         Question("trees by rates", "pure", {"kind": "selection", "candidates": of_trees,
                  "utilities": rates, "objective": "pareto", "sensitivity": "local"}),
         Question("distance", "pure", {"kind": "distance", "target": "colour"}),
+        Question("distance, local", "pure", {"kind": "distance", "context": "max_dependency",
+                 "context_size": 1, "sensitivity": "local"}),
         Question("clustering", "pure", {"kind": "clustering", "clusters": 2, "iterations": 2}),
     ]  # fmt: skip
 
@@ -165,21 +214,27 @@ def corrected(chances: Sequence[float]) -> list[float]:
 def run(result: Result, setting: Setting) -> None:
     listed, coins = questions(), Random(setting.seed)
     with Session.opened() as session:
-        for pair, (description, *contents) in PAIRS.items():
-            for side, content in zip(SIDES, contents, strict=True):
-                name = f"{pair}-{side}"
-                session.describe({"name": name, **description}, AMPLE)
-                session.upload(name, content)
+        describe(session)
         for one in listed:
             observe(one, session, setting.size(SIDE * setting.more, 20), coins)
     table: list[list[Cell]] = []
     for one, chance in zip(listed, corrected([one.chance() for one in listed]), strict=True):
         late = [one.late(side) for side in SIDES]
         table.append([one.name, one.deadline, len(one.seconds["x"]), chance, *late])
+        result.stored[one.name] = {"seconds": one.seconds, "lengths": one.lengths}
         result.measure(f"{one.name}: chance if alike", chance)
         result.measure(f"{one.name}: queries beyond their deadline", sum(late))
     columns = ["question", "deadline in s", "a side", "chance if alike", "late on X", "late on Y"]
     result.table("X and Y by the instants of replies", columns, table)
+
+
+def describe(session: Session) -> None:
+    """Register and upload both sides of all pairs."""
+    for pair, of in PAIRS.items():
+        for side, content in zip(SIDES, (of.x, of.y), strict=True):
+            name = f"{pair}-{side}"
+            session.describe({"name": name, **of.description}, of.allowance)
+            session.upload(name, content)
 
 
 def observe(one: Question, session: Session, count: int, coins: Random) -> None:

@@ -1,7 +1,7 @@
 """One owner and one analyst of a real service process, for what is measured over HTTP."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,7 +46,7 @@ class Session:
             raise RuntimeError(f"{method} {path}: {reply.status_code} {reply.text}")
         return reply.json() if reply.content else None
 
-    def describe(self, body: dict[str, Any], cap: dict[str, str] = AMPLE) -> None:
+    def describe(self, body: dict[str, Any], cap: Mapping[str, Any] = AMPLE) -> None:
         """Register a dataset by its public description, with all of its cap for the analyst."""
         self.send("owner", "POST", "/v1/datasets", json=body | {"cap": cap})
         self.send("owner", "PUT", f"/v1/datasets/{body['name']}/budgets/analyst", json=cap)

@@ -39,10 +39,16 @@ BAYES: dict[str, Any] = {
 
 
 def _small(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields a tree of one split: what a call takes, apart from the nodes of larger trees."""
+    """Yields a tree of one split, and one that splits few records into as many nodes as it may.
+
+    The first shows what a call takes, the second what a node takes, apart from the records.
+    """
     domain = dataset.domain
     if isinstance(domain, TableDomain) and domain.class_attribute is not None:
         yield {"kind": "tree", "max_depth": 1}
+        widest = max(domain.attributes, key=lambda one: len(one.levels)).name
+        if widest != domain.class_attribute:
+            yield {"kind": "tree", "max_depth": 1, "attributes": [widest]}
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:

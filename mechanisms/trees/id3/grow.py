@@ -14,6 +14,7 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.level_tables import rows_read, stored_table
 from mechanisms.model.sensitivity import Integers, Sensitivity
+from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.model.work import NOTHING, Work, times, together, work
 from mechanisms.noise.count_noise import noisy, variance
 from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
@@ -66,7 +67,8 @@ class Id3:
             len(joined(task.levels, nodes * len(task.labels))) for nodes in most[1 : self.splits]
         )
         counted = work("rows of nodes", stored + rows * (root + below)) if self.splits else NOTHING
-        nodes = sum(most)
+        # The limit on nodes is one of the whole tree, and not of each depth.
+        nodes = min(sum(most), MAX_NODES)
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
         each = work("nodes", nodes * NODE + cells)
         dearer = GAUSSIAN_WORK if loss.unpriced else 1

@@ -227,9 +227,12 @@ def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
         yield {**of_numbers, "statistic": "mean"}
         yield {**of_numbers, "statistic": "median"}
         yield {**of_numbers, "statistic": "quantile", "quantile": 0.25, **smooth}
+    joint = list(QUERY_KINDS["top_k"].examples.every(dataset))
     if every:
         yield from QUERY_KINDS["selection"].examples.every(dataset)
-        yield from QUERY_KINDS["top_k"].examples.every(dataset)
+        yield from joint
+    else:
+        yield from (body for body in joint if "draws" not in body and "objective" not in body)
     for kind_of, candidates in candidates_of(dataset).items():
         names = [one.name for one in utilities_of(kind_of, dataset.neighbouring)]
         members = [{"name": name} for name in names]
@@ -262,7 +265,8 @@ def stored_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 def visit_bodies() -> Iterator[dict[str, Any]]:
     """Dates, persons and suppressed counts, with every option of totals and adjustments."""
-    for ends in ({"from": "2024-02-01"}, {"from": "2024-01-05", "to": "2024-03-15"}):
+    several = {"from": "2024-01-05", "to": "2024-03-15"}
+    for ends in ({"from": "2024-02-01"}, several, {"in": ["2024-02"]}):
         where = {"attribute": "day", **ends}
         yield {"kind": "table", "by": ["day"], "where": where}
         for name in ("count", "sum", "mean", "median"):

@@ -34,9 +34,10 @@ NODES = 12
 MATCHING = "source,target\n" + "".join(f"{v},{v + 1}\n" for v in range(0, NODES, 2))
 #: All records alike but the last, under add/remove: the class is pure or nearly so.
 PURE = "colour,size,class\n" + "red,3,yes\n" * 11
+MIXED = PURE + "blue,9,no\n"
 FILES = {
-    "X": {"graph": MATCHING, "table": PURE},
-    "Y": {"graph": MATCHING + "0,2\n", "table": PURE + "blue,9,no\n"},
+    "X": {"graph": MATCHING, "table": PURE, "gaussian": PURE, "open": PURE},
+    "Y": {"graph": MATCHING + "0,2\n", "table": MIXED, "gaussian": MIXED, "open": MIXED},
 }
 TABLE: dict[str, Any] = {
     "name": "table",
@@ -51,19 +52,47 @@ TABLE: dict[str, Any] = {
         {"name": "class", "kind": "categorical", "values": ["yes", "no"]},
     ],
 }
+#: An allowance of ε and δ; one that also takes Gaussian noise is charged in ρ.
+ALLOWANCE = {"epsilon": "9", "delta": "0.001"}
+IN_RHO = {**ALLOWANCE, "composition_delta": "0.0001", "gaussian": True}
+_COLOURS = {"name": "colour", "kind": "categorical", "values": "open", "missing": "none"}
+TABLES: list[dict[str, Any]] = [
+    TABLE,
+    {**TABLE, "name": "gaussian", "cap": {**IN_RHO, "epsilon": "10"}},
+    {
+        **TABLE,
+        "name": "open",
+        "cap": {**ALLOWANCE, "epsilon": "10"},
+        "attributes": [_COLOURS, *TABLE["attributes"][1:]],
+    },
+]
 PAIR = [{"name": "degree"}, {"name": "egocentric_betweenness"}]
 #: The queries whose work followed records most, and one of every kind.
 QUERIES: list[tuple[str, str, dict[str, Any]]] = [
     ("graph", "0.000001", {"kind": "selection", "utilities": PAIR, "objective": "pareto",
                            "sensitivity": "local"}),
     ("graph", "0.5", {"kind": "top_k", "k": 3, "utilities": PAIR[1:], "sensitivity": "local"}),
+    ("graph", "0.5", {"kind": "top_k", "k": 2, "utilities": PAIR[:1], "selector": "laplace"}),
+    ("graph", "0.5", {"kind": "top_k", "k": 2, "utilities": PAIR[1:], "selector": "subset"}),
+    ("graph", "0.5", {"kind": "top_k", "k": 2, "utilities": PAIR[1:], "stages": {"shortlist": 4}}),
     ("graph", "0.5", {"kind": "statistic", "statistic": "triangles", "mechanism": "ladder"}),
     ("graph", "0.5", {"kind": "statistic", "statistic": "stars", "k": 3, "mechanism": "ladder"}),
     ("table", "0.5", {"kind": "statistic", "statistic": "median", "attribute": "size"}),
     ("table", "0.5", {"kind": "statistic", "statistic": "count"}),
     ("table", "0.5", {"kind": "tree", "max_depth": 2}),
+    ("table", "0.5", {"kind": "tree", "algorithm": "forest", "trees": 2}),
+    ("table", "0.5", {"kind": "tree", "algorithm": "naive_bayes"}),
+    ("table", "0.5", {"kind": "tree", "algorithm": "evolutionary", "positive_class": "yes",
+                      "population": 4, "selected": 2, "generations": 1}),
     ("table", "0.5", {"kind": "distance"}),
     ("table", "0.5", {"kind": "clustering", "clusters": 2, "iterations": 1}),
+    ("table", "0.5", {"kind": "table", "by": ["colour"], "where": {"attribute": "size", "from": 4},
+                      "aggregates": [{"name": "quantiles", "attribute": "size"}]}),
+    ("gaussian", "0.001", {"kind": "table", "by": ["colour", "class"]}),
+    ("gaussian", "0.001", {"kind": "tree", "max_depth": 2}),
+    ("open", "0.5", {"kind": "table", "by": ["colour"], "delta": "0.0001"}),
+    ("open", "0.5", {"kind": "top_k", "k": 2, "candidates": {"values_of": "colour"},
+                     "utilities": [{"name": "count"}], "delta": "0.0001"}),
 ]  # fmt: skip
 #: A certificate: header, contents and signature.
 CERTIFICATE = re.compile(r"eyJ[\w-]+\.([\w-]+)\.[\w-]+")
@@ -111,12 +140,16 @@ def all_outputs(people: Service, application: FastAPI, files: dict[str, str]) ->
         outputs[where] = masked(f"{reply.status_code}\n{head}\n\n{reply.text}")
 
     people.dataset("olga", None, name="graph", nodes={"count": NODES}, max_degree=6)
-    note("register", people("olga", "POST", "/v1/datasets", json=TABLE))
+    for table in TABLES:
+        note(f"register {table['name']}", people("olga", "POST", "/v1/datasets", json=table))
     for name, content in files.items():
         note(f"upload {name}", people.upload("olga", name, content.encode()))
-        people.grant("olga", name, "ana", "5")
-    for number, (name, epsilon, query) in enumerate(QUERIES):
-        body = {"dataset": name, "epsilon": epsilon, "query": query}
+        allowance = {"gaussian": IN_RHO, "open": ALLOWANCE}.get(name, {"epsilon": "9"})
+        path = f"/v1/datasets/{name}/budgets/ana"
+        note(f"grant {name}", people("olga", "PUT", path, json=allowance))
+    for number, (name, amount, query) in enumerate(QUERIES):
+        of = "rho" if name == "gaussian" else "epsilon"
+        body = {"dataset": name, of: amount, "query": query}
         key = {"Idempotency-Key": f'"{number}"'}
         note(f"quote {number}", people("ana", "POST", "/v1/quotes", json=body))
         for time in ("first", "second"):
@@ -125,7 +158,7 @@ def all_outputs(people: Service, application: FastAPI, files: dict[str, str]) ->
             assert reply.status_code == 201, reply.text
     ids = [query["id"] for query in people("ana", "GET", "/v1/queries").json()["items"]]
     values = {
-        "name": ["graph", "table", "ana"],
+        "name": [*files, "ana"],
         "dataset": [*files],
         "user": ["ana"],
         "query_id": ids[:1],
@@ -136,7 +169,7 @@ def all_outputs(people: Service, application: FastAPI, files: dict[str, str]) ->
     }
     for where, reply in every_get(people, application, ["ana", "olga", "otto"], values):
         note(masked(where), reply)
-    refused = people("ana", "POST", "/v1/queries", json=body | {"epsilon": "9"})
+    refused = people("ana", "POST", "/v1/queries", json=body | {"epsilon": "10"})
     note("beyond the budget", refused)
     metrics = people.client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     outputs["metrics"] = re.sub(METRIC_TIMES, r"\1 TIME", metrics.text)

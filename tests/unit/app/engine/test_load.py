@@ -153,6 +153,26 @@ def test_in_flight_counts() -> None:
         gate.enter(7)
 
 
+def test_a_few_analysts_never_keep_the_others_out() -> None:
+    gate = InFlight(4, 16, shares=True)
+    for analyst in range(4):
+        for _ in range(4):
+            gate.enter(analyst)
+    # The fifth has a fifth of the total.
+    for _ in range(3):
+        gate.enter(4)
+    with pytest.raises(Busy):
+        gate.enter(4)
+    gate.leave(0)
+    with pytest.raises(Busy):
+        gate.enter(0)
+    for analyst in range(5, 16):
+        gate.enter(analyst)
+    # Sixteen have one each, and no seventeenth is admitted.
+    with pytest.raises(Busy):
+        gate.enter(16)
+
+
 def test_a_rate_may_be_left_out() -> None:
     rate = Rate(None)
     for _ in range(100):

@@ -16,8 +16,10 @@ from app.queries.parts.examples import ADULT, GITHUB
 from app.queries.parts.query import Query
 from app.service.made_up import SHAPES, made_up, table_domain
 from app.service.speeds import FEW, kinds_of_work, references
-from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
+from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation, TableDomain
+from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.model.work import Amount, Work, times, together, work
+from mechanisms.trees.id3.grow import NODE
 
 TABLE = Dataset("t", NeighbouringRelation.ADD_REMOVE, replace(table_domain(), max_rows=100_000))
 
@@ -119,6 +121,18 @@ def test_a_smooth_median_costs_more_for_a_smaller_loss_and_names_what_to_lower()
     units = [work_of(query, ADULT, nano)[kind].units for nano in (NANO, NANO // 10)]
     assert units[0] * 4 < units[1]
     assert "mechanism" in query.lowerable()
+
+
+def test_a_tree_costs_no_more_nodes_than_it_may_have() -> None:
+    """However deep it is: the limit is one of all depths together."""
+    tree = QUERY.validate_json(json.dumps({"kind": "tree", "max_depth": 3}))
+    assert isinstance(TABLE.domain, TableDomain)
+    cells = 2 * sum(len(one.levels) for one in TABLE.domain.attributes if one.name != "class")
+    wide = work_of(tree, TABLE)["nodes"].units
+    # 300 levels and three more below them make 1 + 300 + 900 + 1800 nodes.
+    assert wide == 3001 * (NODE + cells)
+    deep = QUERY.validate_json(json.dumps({"kind": "tree", "max_depth": 4}))
+    assert work_of(deep, TABLE)["nodes"].units == MAX_NODES * (NODE + cells)
 
 
 def test_a_shortlist_and_new_scores_of_what_is_left_are_counted() -> None:

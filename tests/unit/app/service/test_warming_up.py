@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -82,6 +83,21 @@ def test_a_query_waits_for_the_kernels(gate: Gate, people: Service) -> None:
     threading.Timer(0.2, gate.open.set).start()
     body = {"dataset": "triangle", "epsilon": "0.1", "query": QUERY}
     assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
+
+
+def test_collections_of_garbage_visit_no_object_of_the_warm_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A collection that visits all kernels would stop every query for a fifth of a second."""
+    kernels = [[] for _ in range(10_000)]  # type: ignore[var-annotated]
+    monkeypatch.setattr(warm, "LOADED", threading.Event())
+    monkeypatch.setattr(warm, "steps", lambda: iter([None]))
+    try:
+        for _ in warm.load():
+            assert len(gc.get_objects()) >= len(kernels)
+        assert len(gc.get_objects()) < len(kernels)
+    finally:
+        gc.unfreeze()
 
 
 @pytest.mark.parametrize("settings", [0.0], indirect=True)

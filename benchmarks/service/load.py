@@ -1,0 +1,243 @@
+"""What many queries do to each other under the default settings of the service.
+
+Rates of light queries over many connections and of heavy ones over a few, beside a service without
+deadlines and the tree before; what one analyst waits while another asks for heavy work; and whether
+any deadline is missed on the worst records known while all slots are busy.
+"""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import cycle
+from statistics import median
+from threading import Event
+from typing import Any
+
+import httpx
+
+from benchmarks.bench import BEFORE, Bar, Bench, Setting, edges_of
+from benchmarks.data.graphs import read_nodes
+from benchmarks.result import Cell, Result
+from benchmarks.rounds import Rounds
+from benchmarks.service import black_boxes
+from benchmarks.service.deadlines import TOP, TOP_PARETO
+from benchmarks.service.http import TABLE, body
+from benchmarks.service.pressure import post, press
+from benchmarks.service.real_graphs import register
+from benchmarks.service.session import CSV, Session
+
+LIGHT, HEAVY = 64, 8
+#: The service counts requests, and this limit is never reached.
+UNLIMITED = {"PURSE_RATE_LIMIT": "100000000/minute"}
+NO_DEADLINES = {"PURSE_RELEASE_INTERVAL": "0"}
+#: Heavy queries of Ana, who asks for all of them at once, and the seconds of their deadlines.
+ANA, LENGTH = 256, 1.0
+#: Queries of Bob, light and heavy.
+BOB, BOB_HEAVY = 200, 5
+#: Queries on worst inputs, and the longest deadline of a question among the light ones.
+QUERIES, SHORT = 100_000, 0.05
+TOKEN = "the operator's own"
+
+
+def request(session: Session, body: bytes) -> bytes:
+    """A query of the analyst, who waits for the answer."""
+    bearer = {"Authorization": f"Bearer {session.keys['analyst']}"}
+    return post("/v1/queries", body, bearer | {"Prefer": "wait=300"})
+
+
+def rate(session: Session, sent: bytes, connections: int, seconds: float) -> float:
+    """Answers per second."""
+    port = session.service.port
+    replies = press(port, lambda: sent, connections=connections, seconds=seconds)
+    if set(replies.statuses) != {201}:
+        raise AssertionError(f"201 expected: {replies.statuses}")
+    return replies.rate
+
+
+def github(session: Session, setting: Setting) -> None:
+    register(session, "github", read_nodes(setting.data, "github"))
+    content = (setting.data / "github.edges.csv.gz").read_bytes()
+    session.upload("github", content, CSV | {"Content-Encoding": "gzip"})
+
+
+def of_github(query: dict[str, Any], epsilon: str = "0.1") -> bytes:
+    return json.dumps({"dataset": "github", "epsilon": epsilon, "query": query}).encode()
+
+
+def run_rates(result: Result, setting: Setting) -> None:
+    seconds, rounds = (1.0, 2) if setting.quick else (3.0, 5)
+    with ExitStack() as stack:
+        sessions = {
+            "deadlines": stack.enter_context(Session.opened(**UNLIMITED)),
+            "no deadlines": stack.enter_context(Session.opened(**UNLIMITED, **NO_DEADLINES)),
+        }
+        if setting.before:
+            opened = Session.opened(setting.before, **UNLIMITED)
+            sessions["before"] = stack.enter_context(opened)
+        for session in sessions.values():
+            session.describe(TABLE)
+            session.upload("small", b"sex\nMale\nFemale\n")
+            github(session, setting)
+        for what, sent, connections in (
+            (f"light, {LIGHT} clients", body("0.001"), LIGHT),
+            (f"top 10 by betweenness, {HEAVY} clients", of_github(TOP), HEAVY),
+        ):
+            ways = {
+                name: partial(rate, one, request(one, sent), connections, seconds)
+                for name, one in sessions.items()
+            }
+            measured = Rounds.of("per second", ways, rounds).report(result, what)
+            for other in list(sessions)[1:]:
+                result.measure(f"{what} / {other}", measured.ratio("deadlines", other), "×")
+
+
+@contextmanager
+def ana(session: Session, query: dict[str, Any]) -> Iterator[None]:
+    """Ana has asked for all her queries; what has not begun at the end is cancelled."""
+    made = session.send("admin", "POST", "/v1/users", json={"name": "ana", "roles": ["analyst"]})
+    session.keys["ana"] = made["key"]
+    cap = {"epsilon": "10000", "delta": "0"}
+    session.send("owner", "PUT", "/v1/datasets/github/budgets/ana", json=cap)
+    sent = of_github(query)
+    ids = [
+        session.send(
+            "ana", "POST", "/v1/queries", content=sent,
+            headers={"Prefer": "respond-async", "Content-Type": "application/json"},
+        )["id"]
+        for _ in range(ANA)
+    ]  # fmt: skip
+    yield
+    running = session.send("ana", "GET", f"/v1/queries/{ids[-1]}")["status"]
+    if running != "running":
+        raise AssertionError("all queries of Ana were over before those of Bob")
+    # The service would answer all of them before it stops.
+    session.service.kill()
+
+
+def bob(session: Session, sent: bytes, count: int) -> list[float]:
+    """The seconds that each of his queries takes, one after another."""
+    seconds = []
+    for _ in range(count):
+        started = time.perf_counter()
+        headers = {"Prefer": "wait=300", "Content-Type": "application/json"}
+        session.send("analyst", "POST", "/v1/queries", content=sent, headers=headers)
+        seconds.append(time.perf_counter() - started)
+    return seconds
+
+
+def heavy(session: Session) -> dict[str, Any]:
+    """A Pareto selection of as few nodes as make its deadline ``LENGTH``."""
+    for k in range(5, 50):
+        query = {**TOP_PARETO, "k": k, "rescore": True, "passes": 64}
+        quoted = session.send(
+            "analyst", "POST", "/v1/quotes", content=of_github(query),
+            headers={"Content-Type": "application/json"},
+        )  # fmt: skip
+        if quoted["seconds"] >= LENGTH:
+            return query
+    raise AssertionError(f"no query takes {LENGTH:g} s")
+
+
+def run_beside(result: Result, setting: Setting) -> None:
+    count, few = setting.size(BOB, 10), setting.size(BOB_HEAVY, 2)
+    with Session.opened(**UNLIMITED) as session:
+        session.describe(TABLE)
+        session.upload("small", b"sex\nMale\nFemale\n")
+        github(session, setting)
+        query = heavy(session)
+        asked = {"light": (body("0.001"), count), "heavy": (of_github(query), few)}
+        idle = {name: bob(session, *one) for name, one in asked.items()}
+        with ana(session, query):
+            beside = {name: bob(session, *one) for name, one in asked.items()}
+    rows: list[list[Cell]] = [
+        [name, median(idle[name]), median(beside[name]), max(beside[name])] for name in asked
+    ]
+    columns = ["query of Bob", "alone, s", "beside Ana, s", "longest beside Ana, s"]
+    result.table(f"Bob beside {ANA} queries of Ana", columns, rows)
+    ratio = median(beside["light"]) / median(idle["light"])
+    result.measure("light, beside Ana / alone", ratio, "×")
+    later = median(beside["heavy"]) - median(idle["heavy"])
+    result.measure("heavy, beside Ana − alone", later, "s")
+
+
+def missed(session: Session) -> int:
+    """The deadlines that the service has missed so far."""
+    metrics = httpx.get(
+        f"{session.service.url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}
+    )
+    (count,) = re.findall(r"^privypurse_deadlines_missed ([\d.]+)$", metrics.text, re.MULTILINE)
+    return int(float(count))
+
+
+def run_misses(result: Result, setting: Setting) -> None:
+    queries = setting.size(QUERIES * setting.more, 2000)
+    with Session.opened(**UNLIMITED, PURSE_METRICS_TOKEN=TOKEN) as session:
+        black_boxes.describe(session)
+        lengths: dict[str, float] = {}
+        for one in black_boxes.questions():
+            quote = session.send("analyst", "POST", "/v1/quotes", json=one.body("y"))
+            lengths[one.name] = quote["seconds"]
+        asked = {
+            one.name: request(session, json.dumps(one.body("y")).encode())
+            for one in black_boxes.questions()
+        }
+        short = cycle(sent for name, sent in asked.items() if lengths[name] <= SHORT)
+        long = cycle(sent for name, sent in asked.items() if lengths[name] > SHORT)
+        port, counts, over = session.service.port, [0, 0], Event()
+
+        def pressed(kind: int, sent: Iterator[bytes], connections: int) -> None:
+            while not over.is_set():
+                replies = press(port, lambda: next(sent), connections=connections, seconds=5.0)
+                if set(replies.statuses) != {201}:
+                    raise AssertionError(f"201 expected: {replies.statuses}")
+                counts[kind] += replies.count
+                if sum(counts) >= queries:
+                    over.set()
+
+        with ThreadPoolExecutor(2) as pool:
+            # As many as there are slots, and one that waits.
+            both = [pool.submit(pressed, 0, short, LIGHT), pool.submit(pressed, 1, long, 4)]
+            for one in both:
+                one.result()
+        result.table("queries on the worst records", ["deadline", "queries"],
+                     [[f"up to {SHORT:g} s", counts[0]], ["longer", counts[1]]])  # fmt: skip
+        result.measure("missed deadlines", missed(session))
+
+
+BENCHES = (
+    Bench(
+        "timing.rates",
+        "What do deadlines cost many clients at the same time?",
+        run_rates,
+        150.0,
+        ("the service without deadlines", BEFORE),
+        (
+            Bar(f"light, {LIGHT} clients / no deadlines", least=0.5),
+            Bar(f"light, {LIGHT} clients / before", least=2.5, before=True),
+            Bar(f"top 10 by betweenness, {HEAVY} clients / before", least=0.6, before=True),
+        ),
+        files=edges_of("github"),
+    ),
+    Bench(
+        "timing.beside",
+        "How long do the queries of one analyst wait for those of another?",
+        run_beside,
+        60.0,
+        bars=(
+            Bar("light, beside Ana / alone", most=2),
+            Bar("heavy, beside Ana − alone", most=3),
+        ),
+        files=edges_of("github"),
+    ),
+    Bench(
+        "timing.misses",
+        "Does any of 100,000 queries miss its deadline while all slots are busy?",
+        run_misses,
+        300.0,
+        bars=(Bar("missed deadlines", most=0),),
+    ),
+)
