@@ -52,7 +52,7 @@ SCORE_BITS = (0, 20)
 
 
 def universes(fast: dict[str, list[Size]]) -> list[ParameterSet]:
-    """Every universe of every family; those that are not named in ``fast`` are slow."""
+    """Every universe of every family and ``LARGEST``; those not named in ``fast`` are slow."""
     return [
         pytest.param(
             kind,
@@ -62,10 +62,12 @@ def universes(fast: dict[str, list[Size]]) -> list[ParameterSet]:
             marks=[] if size in fast[kind] else [pytest.mark.slow],
         )
         for (kind, relation), family in FAMILIES.items()
-        for size in [*family.sizes, *family.larger, *family.slow]
+        for size in [*family.sizes, *family.larger, *family.slow, *LARGEST.get(kind, [])]
     ]
 
 
+#: All tables of up to six records over two candidates and a class of two levels each.
+LARGEST: dict[str, list[Size]] = {"attributes": [(6, 2, 2, 2)]}
 FAST: dict[str, list[Size]] = {
     "nodes": [(2, 1), (3, 2), (4, 2), (4, 3), (5, 2)],
     "attributes": [(1, 2, 2, 2), (2, 2, 1, 2), (2, 3, 2, 2), (2, 2, 1, 3)],

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from benchmarks.selections.defaults import most_recall_of_counts
 from benchmarks.selections.joint import crossing, most_recall, packing
+from benchmarks.selections.most_recall import most_recall_of_counts
 
 
 def test_the_bound_takes_the_best_distance() -> None:
@@ -85,13 +85,34 @@ def dense(rows: list[dict[int, float]], width: int) -> NDArray[np.float64]:
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 def test_no_private_law_that_treats_values_alike_has_more_recall(epsilon: float) -> None:
     for counts, k in (((4, 2, 1), 1), ((4, 3, 1), 2), ((5, 2), 1)):
-        most = most_recall_of_counts(counts[k - 1] - counts[k], k, epsilon)
-        assert best_recall(counts, k, epsilon) <= most + 1e-6
-    # Of two values some law attains it, so one replacement less or more would be wrong.
-    assert best_recall((6, 2), 1, epsilon) == pytest.approx(most_recall_of_counts(4, 1, epsilon))
+        best = best_recall(counts, k, epsilon)
+        for rivals in range(2, k + 2):
+            assert best <= most_recall_of_counts(counts, k, epsilon, rivals) + 1e-6
+    # Where all values are rivals some law attains it.
+    for counts in ((6, 2), (4, 3, 1), (3, 3, 1)):
+        k = len(counts) - 1
+        most = most_recall_of_counts(counts, k, epsilon, rivals=k + 1)
+        assert best_recall(counts, k, epsilon) == pytest.approx(most)
 
 
-def test_occupations_of_adult_under_replace() -> None:
-    """The fifth and the sixth have 5,408 and 4,808 records."""
-    assert most_recall_of_counts(600, 5, 0.0035) == pytest.approx(1 - math.exp(-1.05) / 10)
-    assert most_recall_of_counts(600, 5, 0.0035) == pytest.approx(0.9650, abs=5e-5)
+@pytest.mark.parametrize("gap", [1, 2, 7])
+def test_of_two_rivals_the_bound_is_half_of_what_the_way_to_a_tie_costs(gap: int) -> None:
+    """An odd gap takes a replacement more: one of a gap of one turns the two round."""
+    most = 1 - math.exp(-0.3 * -(-gap // 2)) / 2
+    assert most_recall_of_counts((gap, 0), 1, 0.3) == pytest.approx(most)
+
+
+#: The most frequent occupations of adult.
+OCCUPATIONS = (6020, 6008, 5984, 5540, 5408, 4808)
+
+
+def test_more_rivals_leave_less_recall_and_fewer_tables_more() -> None:
+    finest = [most_recall_of_counts(OCCUPATIONS, 5, 0.0035, rivals) for rivals in (2, 3)]
+    assert finest[0] == pytest.approx(1 - math.exp(-1.05) / 10)
+    assert finest[1] < finest[0] - 0.01
+    assert finest[1] - 1e-7 <= most_recall_of_counts(OCCUPATIONS, 5, 0.0035, 3, 8) < finest[0]
+
+
+def test_no_mechanism_finds_occupations_under_replace_at_half_the_loss() -> None:
+    assert most_recall_of_counts(OCCUPATIONS, 5, 0.0035, rivals=5, stride=20) < 0.949
+    assert most_recall_of_counts(OCCUPATIONS, 5, 0.0062, rivals=5, stride=20) > 0.97

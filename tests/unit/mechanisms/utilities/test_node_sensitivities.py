@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.model.candidates import AllNodes
 from mechanisms.model.sensitivity import Sensitivity, SensitivityFunction
+from mechanisms.selection.dampening import scores
 from mechanisms.utilities.betweenness_sensitivity import CoDegreeForm, DegreeForm
 from mechanisms.utilities.covering import ConstantSensitivity
 from mechanisms.utilities.degree import Degree
@@ -162,3 +165,20 @@ def test_each_mode_has_the_form_that_suits_it() -> None:
         Sensitivity.FLATTENED: [constant, DensitySensitivity, CoDegreeForm],
         Sensitivity.SHIFTED: [constant, DensitySensitivity, DegreeForm],
     }
+
+
+@pytest.mark.parametrize("degree", range(5, 25))
+def test_shifted_betweenness_ranks_by_degree_up_to_a_share_of_the_bound(degree: int) -> None:
+    """The worst pair: the centre of a star has all paths among its neighbours, a node of a clique
+    with one neighbour more has none. For D = 30 the star overtakes from a degree of 17 on."""
+    star = [(0, v) for v in range(1, degree + 1)]
+    clique = range(degree + 1, 2 * degree + 3)
+    graph = graph_of(60, [*star, *combinations(clique, 2)])
+    dataset, everyone, shifted = dataset_of(60, 30), AllNodes(), Sensitivity.SHIFTED
+    utility = EgocentricBetweenness()
+    grid = utility.grid(dataset, everyone, shifted)
+    measured = utility.measure(records_of(graph), dataset, everyone, shifted, grid)
+    row = scores(measured, grid, shifted, 20, utility.direction)
+    ahead = Fraction(int(row[clique[0]] - row[0]), 1 << 20)
+    assert abs(ahead - (1 - Fraction(3 * degree * (degree - 1), 29 * 28))) < Fraction(1, 1 << 19)
+    assert (ahead > 0) == (degree < 17) == (3 * degree * (degree - 1) < 29 * 28)
