@@ -4,7 +4,7 @@ A value is a pair (mean, half): half the width of a 99 % interval, 0 where the v
 where it is a time, which no seed repeats. The report shows these and works nothing out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from math import floor, log10
@@ -122,7 +122,7 @@ class Result:
         return asdict(self)
 
 
-def exact(values: Sequence[float]) -> list[Estimate]:
+def exact(values: Iterable[float]) -> list[Estimate]:
     return [(float(value), 0.0) for value in values]
 
 

@@ -89,7 +89,8 @@ class UnderWay:
     ticket: Ticket
     started: float
     begun: asyncio.Future[float]
-    task: asyncio.Task[Reply] | None = None
+    #: Ends with the reply, at the deadline.
+    task: asyncio.Task[Reply]
     #: Seconds from the begin to the deadline. Each missed deadline doubles it.
     length: float = 0.0
 
@@ -129,8 +130,8 @@ class Answering:
         #: The number of missed deadlines. Only the metrics show it, to the operator.
         self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
-        #: The running reservations. Each of them ends with a refusal or with a query under way.
-        self._charging: set[asyncio.Task[UnderWay | Replay]] = set()
+        #: The queries that are being charged or under way.
+        self._running: set[asyncio.Task[Reply]] = set()
         self._under_way: dict[UUID, UnderWay] = {}
         #: The running downloads of node lists from the store of records.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
@@ -172,7 +173,7 @@ class Answering:
             raise refusal
         admit()
         self._in_flight.enter(analyst.id)
-        charging: asyncio.Task[UnderWay | Replay] | None = None
+        task: asyncio.Task[Reply] | None = None
         try:
             if (
                 looked_up.names is not None
@@ -199,54 +200,59 @@ class Answering:
                 equals=request.equals,
             )
             ticket = Ticket(analyst.id, self._clock.length(seconds), seconds, priced.cost.bytes)
-            charging = asyncio.create_task(self._charge(reserve, request, priced, records, ticket))
+            charged: asyncio.Future[UnderWay] = asyncio.get_running_loop().create_future()
+            run = self._run(reserve, request, priced, records, ticket, charged)
+            task = asyncio.create_task(run)
         finally:
-            if charging is None:
+            if task is None:
                 self._in_flight.leave(analyst.id)
         # If the caller is cancelled, the ledger may charge the query all the same. So its work
         # begins then too, and its answer is stored under its key.
-        self._charging.add(charging)
-        charging.add_done_callback(self._charged)
-        under_way = await asyncio.shield(charging)
-        if isinstance(under_way, Replay):
-            return self._replayed(under_way)
-        return await self._reply_within(under_way, request, wait)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        # The task ends at a deadline, never at the end of the work. So a reply of 202 reveals no
+        # more about a run time than the deadlines do.
+        if not await over(task, wait):
+            await asyncio.wait((task, charged), return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else self._accepted(charged.result(), request)
 
-    async def _charge(
+    async def _run(
         self,
         reserve: Reserve,
         request: QueryRequest,
         priced: Priced,
         records: Records,
         ticket: Ticket,
-    ) -> UnderWay | Replay:
-        """Charge a query and put it under way, or return the stored reply under its key.
+        charged: asyncio.Future[UnderWay],
+    ) -> Reply:
+        """Charge a query, do its work, and return its reply, or the one stored under its key.
 
         Danger: must run in a task that is not cancelled, so that every charge is followed by work.
+        Both are one task: work that begins in the same iteration of the event loop as the charge
+        becomes known can join the next commit.
         """
-        outcome: Reservation | Replay | None = None
         try:
             outcome = await self._ledger.reserve(reserve)
+            if isinstance(outcome, Replay):
+                return self._replayed(outcome)
+            if outcome.charged_rho is not None:
+                # The account may have counted otherwise when the first attempt was charged.
+                priced = request.priced_at(priced.dataset, outcome.charged_rho)
+            now, task = time.monotonic(), asyncio.current_task()
+            assert task is not None, "this coroutine runs in a task"
+            begun = self._scheduler.enter(ticket, now)
+            under_way = UnderWay(outcome, records, ticket, now, begun, task, ticket.length)
+            self._under_way[outcome.query_id] = under_way
+            if self._keeper is None:
+                self._keeper = asyncio.create_task(self._keep_all())
+            charged.set_result(under_way)
+            return await self._finish(under_way, request, priced)
         finally:
-            if not isinstance(outcome, Reservation):
-                self._in_flight.leave(reserve.analyst_id)
-        if not isinstance(outcome, Reservation):
-            return outcome
-        if outcome.charged_rho is not None:
-            # The account may have counted otherwise when the first attempt was charged.
-            priced = request.priced_at(priced.dataset, outcome.charged_rho)
-        now = time.monotonic()
-        begun = self._scheduler.enter(ticket, now)
-        under_way = UnderWay(outcome, records, ticket, now, begun, length=ticket.length)
-        self._under_way[outcome.query_id] = under_way
-        if self._keeper is None:
-            self._keeper = asyncio.create_task(self._keep_all())
-        under_way.task = asyncio.create_task(self._finish(under_way, request, priced))
-        return under_way
+            self._in_flight.leave(reserve.analyst_id)
 
-    def _charged(self, charging: asyncio.Task[UnderWay | Replay]) -> None:
-        self._charging.discard(charging)
-        read_exception(charging)
+    def _ended(self, task: asyncio.Task[Reply]) -> None:
+        self._running.discard(task)
+        read_exception(task)
 
     def deadline(self, query: Query, cost: Cost) -> float:
         """The seconds from the begin of a query to its deadline; public, and so free.
@@ -287,7 +293,7 @@ class Answering:
     async def cancel(self, query_id: UUID) -> None:
         """Release the charge of a query that has not begun. Raises: TooLate if it has begun."""
         under_way = self._under_way.get(query_id)
-        if under_way is None or under_way.task is None or not under_way.is_first:
+        if under_way is None or not under_way.is_first:
             raise TooLate(query_id)
         if not self._scheduler.cancel(under_way.ticket):
             raise TooLate(query_id)
@@ -300,7 +306,7 @@ class Answering:
     async def wait_for(self, query_id: UUID, wait: float) -> None:
         """Return at the query's deadline, or after ``wait`` seconds if that comes first."""
         under_way = self._under_way.get(query_id)
-        if under_way is not None and under_way.task is not None:
+        if under_way is not None:
             await over(under_way.task, wait)
             return
         # The query runs in another process, so its row in the database is polled.
@@ -325,26 +331,13 @@ class Answering:
 
     async def close(self) -> None:
         """Wait until all running queries have settled, because their charges are kept."""
-        await asyncio.gather(*self._charging, return_exceptions=True)
-        tasks = [u.task for u in self._under_way.values() if u.task is not None]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._running, return_exceptions=True)
         if self._keeper is not None:
             self._keeper.cancel()
             self._keeper = None
 
-    async def _reply_within(self, under_way: UnderWay, request: QueryRequest, wait: float) -> Reply:
-        assert under_way.task is not None
-        # The task ends at a deadline, never at the end of the work. So a reply of 202 reveals no
-        # more about a run time than the deadlines do.
-        task, done = under_way.task, False
-        try:
-            done = await over(task, wait)
-        finally:
-            if not done:
-                # The row of the query records a cancellation.
-                task.add_done_callback(read_exception)
-        if done:
-            return task.result()
+    def _accepted(self, under_way: UnderWay, request: QueryRequest) -> Reply:
+        """The reply 202 while a query is under way."""
         elapsed = time.monotonic() - under_way.started
         location = f"{PATH}/{under_way.reservation.query_id}"
         body = {
@@ -384,7 +377,6 @@ class Answering:
                 return await self._winner(id)
             return Reply(id, *reply)
         finally:
-            self._in_flight.leave(under_way.ticket.analyst)
             # A newer attempt at the query in this process may have replaced this entry, which must
             # then stay.
             if self._under_way.get(id) is under_way:

@@ -103,6 +103,7 @@ def _codes(attribute: Attribute, cells: list[str]) -> NDArray[Any]:
     if isinstance(attribute, CategoricalAttribute):
         number = {level: code for code, level in enumerate(attribute.levels)}
         return np.array([number[cell] for cell in cells], np.min_scalar_type(len(number)))
+    assert isinstance(attribute, NumericAttribute)
     inner = attribute.edges[1:-1]
     present = [cell != attribute.missing for cell in cells]
     values = [float(cell) if here else 0.0 for cell, here in zip(cells, present, strict=True)]

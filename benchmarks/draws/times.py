@@ -7,7 +7,6 @@ the same array of whole numbers on one thread; lists would take it ten times as 
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -55,8 +54,8 @@ def opendp(scores: Integers) -> Callable[[], object]:
 
     dp.enable_features("contrib")
     rate = Rate.of(LOSS.epsilon_nano, score_bits(1))
-    space: Any = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.linf_distance(T=dp.i64)
-    select = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=rate.b / rate.a)
+    domain, metric = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.linf_distance(T=dp.i64)
+    select = dp.m.make_noisy_max(domain, metric, dp.max_divergence(), scale=rate.b / rate.a)
     return lambda: select(scores)
 
 

@@ -75,8 +75,8 @@ def new_pairs(
         assert account is not None
         if rank != AccountRank.DATASET:  # the registration of a dataset states its cap
             subject, state = number_subject(account.id), {"limits": list(limit.amounts)}
-            granted = (1, "budget.set", "", {}, state, account.seq)
-            record(connection, changed(FactKind.LIMIT, subject, *granted))
+            fact = changed(FactKind.LIMIT, subject, 1, "budget.set", "", {}, state, account.seq)
+            record(connection, fact)
     return pairs
 
 

@@ -10,6 +10,7 @@ again. In every other ledger charges also fit by ρ. It ends at the first contra
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
@@ -56,7 +57,7 @@ def ways(
 ) -> Iterator[tuple[str, Callable[[Scene], int]]]:
     """How to die in one round: each is a function that kills in a scene and says how often."""
     for attempt in (1, 2, 3):
-        yield "before a step", lambda s, a=attempt: kill_before_every_step(s, nursery, a)
+        yield "before a step", partial(kill_before_every_step, nursery=nursery, attempt=attempt)
     yield "at random", lambda s: kill_at_random(s, nursery, random, AT_RANDOM)
     if server is not None:
         yield "session", lambda s: kill_backends(s, nursery, random, SESSIONS_ASKED)

@@ -58,8 +58,12 @@ def main() -> None:
         from benchmarks.ledger.accounts import hot_account, many_accounts, opened
         from benchmarks.ledger.clients import Clients
     except ImportError:  # checkouts from before the registry of benches
-        from benchmarks.accounts import hot_account, many_accounts, opened
-        from benchmarks.ledger import Clients
+        from benchmarks.accounts import (  # type: ignore[import, no-redef]
+            hot_account,
+            many_accounts,
+            opened,
+        )
+        from benchmarks.ledger import Clients  # type: ignore[attr-defined, no-redef]
 
     url, folder = sys.argv[1:]
     with opened(url, Path(folder)) as (database, ledger):

@@ -32,8 +32,8 @@ from benchmarks.result import Result
 from benchmarks.rounds import clocked
 from storage.database.tables import entry, query
 from storage.errors import Busy
+from storage.ledger.accounts import find_account
 from storage.ledger.ledger import Ledger, Reservation
-from storage.ledger.limits import find_account
 
 #: Who asks for what, and its charge.
 Turn = tuple[Pair, PrivacyLoss]
@@ -112,6 +112,7 @@ def contend(
         with database.read() as connection:
             queries = _queries(connection, pairs)
             account = find_account(connection, accounts.account_key(BINDING[bound], pairs[0]))
+    assert account is not None
     return Books(room, outcomes, queries, prices.times(account.account.charged))
 
 

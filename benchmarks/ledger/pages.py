@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 from uuid import UUID
 
 import httpx
-from sqlalchemy import Table, insert, select, update
+from sqlalchemy import Connection, Table, insert, select, update
 
 from accounting.account import AccountRank, Limit
 from accounting.privacy_loss import NANO, PrivacyLoss
@@ -258,7 +259,7 @@ def _entries(
 def _insert(database: Database, table: Table, rows: Any) -> None:
     remaining = iter(rows)
     while batch := list(islice(remaining, 20_000)):
-        database.write(lambda connection, batch=batch: connection.execute(insert(table), batch))
+        database.write(partial(Connection.execute, statement=insert(table), parameters=batch))
 
 
 BENCHES = (

@@ -23,7 +23,7 @@ class Checkout(ServiceProcess):
         command: Sequence[str] = SERVE,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(data, **(settings or {}))
+        super().__init__(data, port=None, **(settings or {}))
         self._root, self._command = root, command
 
     def start(self) -> Self:

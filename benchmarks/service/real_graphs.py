@@ -18,7 +18,7 @@ from app.engine.execution import ThreadExecutor
 from benchmarks.bench import Bar, Bench, Setting, edges_of
 from benchmarks.data.graphs import graph_dataset, read_nodes
 from benchmarks.result import Result
-from benchmarks.rounds import Rounds, memory, wall
+from benchmarks.rounds import Rounds, Way, memory, wall
 from benchmarks.selections.cases import BETWEENNESS, UTILITY
 from benchmarks.service.session import CSV, Session
 from mechanisms.model.candidates import AllNodes
@@ -56,7 +56,7 @@ def measure(result: Result, setting: Setting, name: str) -> None:
                      [[times[0], median(times), first]])  # fmt: skip
         result.measure(f"{name}, upload to ready", max(times[0], median(times)), "s")
         [folder] = (session.service.data / "datasets").glob(f"*/{UPLOADS}")
-        ways = {}
+        ways: dict[str, Way] = {}
         for s in Sensitivity:
             ways[f"{s}: client"] = partial(top_k, session, name, s)
             ways[f"{s}: select_top"] = wall(mechanism(name, len(nodes), folder, s))

@@ -22,6 +22,7 @@ from benchmarks.result import Result
 from benchmarks.rounds import Rounds, wall
 from mechanisms.kernels.level_counts import all_level_tables
 from mechanisms.model.domains import (
+    Attribute,
     CategoricalAttribute,
     Dataset,
     NeighbouringRelation,
@@ -52,7 +53,7 @@ def made_up(rows: int) -> tuple[TableRecords, Dataset]:
     codes = {name: rng.integers(0, size, rows, dtype=np.uint8) for name, size in LEVELS.items()}
     ages = rng.integers(0, 100, rows).astype(np.float64)
     codes["age"] = (ages >= 50).astype(np.uint8)
-    attributes = (
+    attributes: tuple[Attribute, ...] = (
         *(CategoricalAttribute(name, tuple(map(str, range(n)))) for name, n in LEVELS.items()),
         NumericAttribute("age", 0.0, 100.0, (0.0, 50.0, 100.0)),
     )

@@ -109,7 +109,9 @@ def typical(mechanism: str, measured: Measurement, cap: int, loss: PrivacyLoss) 
     noise = MECHANISMS[mechanism]
     assert isinstance(noise, SmoothNoise)
     beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
-    scale = cap if beta is None else min(noise.bound(measured).smooth(beta), cap)
+    bound = noise.bound(measured)
+    assert bound is not None
+    scale = cap if beta is None else min(bound.smooth(beta), cap)
     # ⌊Laplace⌋ is g or −1 − g, g geometric: P(|noise| ≤ m) = 1 − p^m·(1 + p)/2.
     rate = epsilon / (2 * scale)
     return max(0.0, float(np.ceil(log(1 + exp(-rate)) / rate)))

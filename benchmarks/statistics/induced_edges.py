@@ -53,14 +53,14 @@ class Neighbours(SmoothMaximum):
 
 @dataclass(frozen=True)
 class InducedEdges(Part):
-    """``ends``: the edges of the public graph, two arrays; ``inside``: of each node, whether it
+    """``ends``: the edges of the public graph, two arrays; ``members``: of each node, whether it
     takes part (private)."""
 
     name: ClassVar[str] = "induced_edges"
     what = "number of induced edges"
 
     ends: tuple[NDArray[np.int32], NDArray[np.int32]]
-    inside: NDArray[np.bool_]
+    members: NDArray[np.bool_]
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:  # noqa: ARG002
         return whole_plan(int(self._degrees().max(initial=0)), epsilon_nano)
@@ -68,8 +68,8 @@ class InducedEdges(Part):
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         del context  # the private part is in the statistic
         one, other = self.ends
-        edges = int((self.inside[one] & self.inside[other]).sum())
-        taking = self._counted(other[self.inside[one]]) + self._counted(one[self.inside[other]])
+        edges = int((self.members[one] & self.members[other]).sum())
+        taking = self._counted(other[self.members[one]]) + self._counted(one[self.members[other]])
         local = Neighbours(missing(self._degrees(), taking))
         now = int(taking.max(initial=0))
         return Measurement(
@@ -83,7 +83,7 @@ class InducedEdges(Part):
         return self._counted(self.ends[0]) + self._counted(self.ends[1])
 
     def _counted(self, nodes: NDArray[np.int32]) -> Integers:
-        counts: Integers = np.bincount(nodes, minlength=len(self.inside)).astype(np.int64)
+        counts: Integers = np.bincount(nodes, minlength=len(self.members)).astype(np.int64)
         return counts
 
 

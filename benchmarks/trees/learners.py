@@ -47,7 +47,7 @@ def forest(table: Table, split: Split, epsilon: float) -> float:
     rest, held_out = split
     context = _context(table, rest, epsilon)
     trees = random_forest(context, RandomSplits(table.task, TREES, DEPTH))
-    votes = sum(_probabilities(tree, held_out, table.task) for tree in trees)
+    votes = np.sum([_probabilities(tree, held_out, table.task) for tree in trees], axis=0)
     return _right(votes, held_out, table.task)
 
 

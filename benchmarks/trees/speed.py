@@ -148,8 +148,7 @@ def largest(result: Result, setting: Setting, executor: Executor) -> None:
     table = made_up(setting.size(10_000_000, 200_000))
     works: dict[str, Callable[[], object]] = {}
     for criterion, s in product(CRITERIA, Sensitivity):
-        work = partial(learned, table, executor, criterion, s)
-        works[f"ID3, 10⁷ rows, {criterion}, {s}"] = work
+        works[f"ID3, 10⁷ rows, {criterion}, {s}"] = partial(learned, table, executor, criterion, s)
     for objective, s in product(("weighted_sum", "pareto"), SENSITIVITIES):
         plan = Search(
             task=table.task,

@@ -37,7 +37,7 @@ from storage.ledger.accounts import (
 )
 from storage.ledger.charging import reserve_all
 from storage.ledger.freezing import ring
-from storage.ledger.limits import End, largest_composition, open_account, set_limit
+from storage.ledger.limits import End, NewLimit, largest_composition, open_account, set_limit
 from storage.ledger.requests import Equals, QueryState, Replay, Reservation, Reserve, Settle
 from storage.ledger.totals import Total, analyst_counts, totals
 
@@ -83,26 +83,27 @@ class Ledger:
         self,
         dataset_id: int | None,
         analyst_id: int,
-        limit: Limit,
+        limit: Limit | NewLimit,
         *,
         actor_id: int,
         if_match: str | None = None,
         end: End | None = None,
-        before: Callable[[Connection], None] = lambda _connection: None,
+        then: Callable[[Connection, AccountRow], None] = lambda _connection, _account: None,
     ) -> AccountRow:
         """Sets the analyst's allowance for the dataset, or for all datasets together if None.
 
         An account that does not exist is opened. An account over all datasets is opened with
         everything that was charged before. Without ``end`` an account keeps the end that it has.
-        ``before`` runs first in the same transaction; an exception of it changes nothing.
+        ``then`` gets the account in the same transaction; after an exception nothing has changed.
         Raises: BelowSpent; PreconditionFailed when ``if_match`` is not the account's ETag.
         """
         action = "budget.overall" if dataset_id is None else "budget.set"
         key = _key(dataset_id, analyst_id)
 
         def work(connection: Connection) -> AccountRow:
-            before(connection)
-            return _change_limit(connection, action, key, limit, actor_id, if_match, end)
+            account = _change_limit(connection, action, key, limit, actor_id, if_match, end)
+            then(connection, account)
+            return account
 
         return self._write(work, _of_pair(key.dataset_id, key.analyst_id))
 
@@ -335,7 +336,7 @@ def _change_limit(
     connection: Connection,
     action: str,
     key: AccountKey,
-    limit: Limit,
+    limit: Limit | NewLimit,
     actor_id: int,
     if_match: str | None = None,
     end: End | None = None,

@@ -8,6 +8,7 @@ An account that gets its first limit in ρ is charged the ρ of what it did not 
 entry that names no query and has neither ε nor δ.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
@@ -38,7 +39,7 @@ def open_account(
     connection: Connection, key: AccountKey, limit: Limit, actor_id: int
 ) -> AccountRow | None:
     """Opens an account whose genesis entry grants ``limit``; returns None if it exists already."""
-    _check(limit.loss)
+    _check(key, limit)
     opened = connection.execute(
         insert_once(connection.dialect.name, budget_account, *key._fields).returning(
             _a.id, now_us()
@@ -59,6 +60,10 @@ def open_account(
     return find_account(connection, key)
 
 
+#: The limit to set, given the one that the account has then; None of an account that is opened.
+NewLimit = Callable[[Limit | None], Limit]
+
+
 class End(NamedTuple):
     """From ``until_us`` on, a moment in microseconds, an account takes no new charge; None: never.
 
@@ -71,12 +76,15 @@ class End(NamedTuple):
 def set_limit(
     connection: Connection,
     key: AccountKey,
-    limit: Limit,
+    limit: Limit | NewLimit,
     actor_id: int,
     if_match: str | None = None,
     end: End | None = None,
 ) -> tuple[AccountRow, bool]:
     """Opens the account with ``limit``, or changes the limit of an existing account to it.
+
+    Danger: a new limit that keeps a part of the old one must be a function of the old one. Then the
+    row is locked between the two, so that no change of another is lost.
 
     Returns the account, and whether anything has changed.
 
@@ -87,15 +95,12 @@ def set_limit(
     Raises: BelowSpent if more than ``limit`` is charged, also to a new account over all datasets;
     PreconditionFailed if ``if_match`` is not the current ETag. ``*`` matches any existing account.
     """
-    _check(limit.loss)
+    new_limit = _same(limit) if isinstance(limit, Limit) else limit
     ranges_over_all = key.rank == AccountRank.ANALYST
-    if ranges_over_all and limit.rho_femto:
-        # Its opening charge and its verification know the sums of ε and δ alone.
-        raise ValueError("an account over all datasets has no limit in ρ")
     if ranges_over_all:
         _wait_for_charges(connection)
     if if_match is None:
-        opened = open_account(connection, key, limit, actor_id)
+        opened = open_account(connection, key, new_limit(None), actor_id)
         if opened is not None:
             opened = _with_end(connection, opened, end)
             if ranges_over_all:
@@ -108,6 +113,8 @@ def set_limit(
     if if_match not in (None, "*", before.etag):
         raise PreconditionFailed("the account has changed")
     old = before.account.limit
+    limit = new_limit(old)
+    _check(key, limit)
     if limit == old and (end is None or end.until_us == before.until_us):
         return before, False
     charged, at_us = before.account.charged, read_now(connection)
@@ -218,6 +225,13 @@ def _charged(
     return replace(account, account=Account(limit, charges), seq=account.seq + len(causes))
 
 
-def _check(limit: PrivacyLoss) -> None:
-    if not limit.fits(LARGEST):
+def _same(limit: Limit) -> NewLimit:
+    return lambda _: limit
+
+
+def _check(key: AccountKey, limit: Limit) -> None:
+    if not limit.loss.fits(LARGEST):
         raise ValueError("a limit is at most ε = 10⁹ and below δ = 1")
+    if key.rank == AccountRank.ANALYST and limit.rho_femto:
+        # Its opening charge and its verification know the sums of ε and δ alone.
+        raise ValueError("an account over all datasets has no limit in ρ")

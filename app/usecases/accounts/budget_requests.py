@@ -4,9 +4,9 @@ Danger: an analyst may name only datasets that they see, or a refusal would tell
 An owner lets an analyst request by an allowance of 0, which shows the dataset and buys nothing.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from accounting.account import Limit, counts_rho
@@ -23,6 +23,7 @@ from app.usecases.services import Services
 from app.usecases.visibility import owned, require, visible
 from storage.catalogue.datasets import StoredDataset
 from storage.errors import NotFound
+from storage.ledger.accounts import AccountRow
 from storage.ledger.budget_requests import BudgetRequest, Decision
 from storage.ledger.limits import End
 
@@ -134,20 +135,19 @@ def decide(
         request.loss.epsilon_nano if body.epsilon is None else body.epsilon,
         request.loss.delta_atto if body.delta is None else body.delta,
     )
-    until_us = request.until_us
+    # Whoever asks for more names no end, and takes none away.
+    end = None if request.until_us is None else End(request.until_us)
     if "until" in body.model_fields_set:
-        until_us = None if body.until is None else microseconds(body.until)
-    elif until_us is None:
-        # Whoever asks for more names no end, and takes none away.
-        account = services.ledger.account(stored.id, request.analyst_id)
-        until_us = None if account is None else account.until_us
-    decision = Decision(body.reason, loss, until_us)
-    store: Callable[..., None] = partial(
-        services.budget_requests.decide, id=request.id, actor_id=caller.id, decision=decision
-    )
-    limit = _limit(services, stored, request, loss)
-    analyst, end = request.analyst, End(until_us)
-    budgets.set_allowance(services, caller, name, analyst, limit, end, before=store)
+        end = End(None if body.until is None else microseconds(body.until))
+
+    def store(connection: Any, account: AccountRow) -> None:
+        if account.is_over:
+            raise budgets.is_past()
+        decision = Decision(body.reason, loss, account.until_us)
+        services.budget_requests.decide(connection, request.id, caller.id, decision)
+
+    limit = partial(_limit, loss)
+    budgets.set_allowance(services, caller, name, request.analyst, limit, end, then=store)
     return _out(services.budget_requests.find(request.id))
 
 
@@ -192,14 +192,10 @@ def _find(services: Services, stored: StoredDataset, id: str) -> BudgetRequest:
     return request
 
 
-def _limit(
-    services: Services, stored: StoredDataset, request: BudgetRequest, loss: PrivacyLoss
-) -> Limit:
+def _limit(loss: PrivacyLoss, old: Limit | None) -> Limit:
     """The limit in ε and δ, with the δ_c that the account has already. Raises: InvalidRequest."""
-    account = services.ledger.account(stored.id, request.analyst_id)
-    if account is None or not account.account.limit.has_rho:
+    if old is None or not old.has_rho:
         return Limit.of(loss)
-    old = account.account.limit
     if not counts_rho(loss.epsilon_nano):
         raise InvalidRequest.at(
             "body", "epsilon", type="rho", msg="an account that counts in rho has at most 1000"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any, TypeVar
 
 from accounting.account import Limit, counts_rho
@@ -29,7 +29,7 @@ from app.usecases.visibility import owned, require, visible
 from storage.catalogue.dataset_rows import StoredDataset
 from storage.errors import NotFound
 from storage.ledger.accounts import AccountRow
-from storage.ledger.limits import End
+from storage.ledger.limits import End, NewLimit
 
 Balance = TypeVar("Balance", bound=AccountBalance)
 #: The charges by kind on one dataset, where allowances count in ρ and where they do not.
@@ -89,14 +89,14 @@ def set_allowance(
     caller: Caller,
     dataset: str,
     analyst: str,
-    limit: Limit,
+    limit: Limit | NewLimit,
     end: End | None,
     if_match: str | None = None,
-    before: Callable[[Any], None] = lambda _connection: None,
+    then: Callable[[Any, AccountRow], None] = lambda _connection, _account: None,
 ) -> GrantedAccount:
     """As ``grant``; without ``end`` the account keeps the end that it has.
 
-    ``before`` runs first in the same transaction.
+    ``then`` gets the account in the same transaction.
     """
     require(caller, "owner")
     if end is not None and end.until_us is not None:
@@ -110,7 +110,7 @@ def set_allowance(
         actor_id=caller.id,
         if_match=if_match,
         end=end,
-        before=before,
+        then=then,
     )
     return _balance(GrantedAccount, account, partial(charges_by_kind, stored))
 
@@ -118,7 +118,12 @@ def set_allowance(
 def require_ahead(services: Services, until_us: int) -> None:
     """Raises: InvalidRequest for an end, in microseconds, that has passed."""
     if until_us <= services.database.now_us():
-        raise InvalidRequest.at("body", "until", type="past", msg="it is over already")
+        raise is_past()
+
+
+def is_past() -> InvalidRequest:
+    """The refusal of an end that has passed."""
+    return InvalidRequest.at("body", "until", type="past", msg="it is over already")
 
 
 def promise_cap(
@@ -152,7 +157,7 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     dataset = _read_by_owner(services, caller, name)
     rows = services.ledger.accounts(dataset_id=dataset.id)
     row_of_cap = services.ledger.cap(dataset.id)
-    charges = cache(partial(charges_by_kind, dataset))
+    charges = partial(charges_by_kind, dataset)
     cap = _cap_balance(row_of_cap, rows, charges)
     # A δ_c may fall again; the promise for all answers together has the largest.
     composition = services.ledger.largest_composition(row_of_cap)
@@ -226,10 +231,7 @@ def own(services: Services, caller: Caller) -> OwnBudgets:
     key_id = caller.scope.limited_key
     keyed = None if key_id is None else services.ledger.accounts_of_keys(caller.id).get(key_id)
     return OwnBudgets(
-        items=[
-            _balance(AnalystAccount, row, partial(_charges_on, services, row.dataset or ""))
-            for row in _own_rows(services, caller)
-        ],
+        items=[_own_balance(services, row) for row in _own_rows(services, caller)],
         next=None,
         overall=None if total is None else AccountBalance.model_validate(total),
         key=None if keyed is None else AccountBalance.model_validate(keyed),
@@ -241,8 +243,20 @@ def _own_rows(services: Services, caller: Caller) -> list[AccountRow]:
     return services.ledger.accounts(analyst_id=caller.id, datasets=caller.scope.datasets)
 
 
-def _charges_on(services: Services, dataset: str, in_rho: bool) -> Charges:
-    return charges_by_kind(services.datasets.find(dataset), in_rho)
+def _own_row(services: Services, caller: Caller, dataset: str) -> AccountRow:
+    """The caller's account for one dataset. Raises: NotFound."""
+    require(caller, "analyst")
+    row = next((row for row in _own_rows(services, caller) if row.dataset == dataset), None)
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _own_balance(services: Services, row: AccountRow) -> AnalystAccount:
+    def charges(in_rho: bool) -> Charges:
+        return charges_by_kind(services.datasets.find(row.dataset or ""), in_rho)
+
+    return _balance(AnalystAccount, row, charges)
 
 
 def _cap_balance(cap: AccountRow, rows: Sequence[AccountRow], charges: ChargesBy) -> AccountBalance:
@@ -277,11 +291,7 @@ def _read_by_owner(services: Services, caller: Caller, name: str) -> StoredDatas
 
 def own_account(services: Services, caller: Caller, dataset: str) -> AnalystAccount:
     """The caller's account for one dataset. Raises: NotFound."""
-    accounts = own(services, caller).items
-    account = next((one for one in accounts if one.dataset == dataset), None)
-    if account is None:
-        raise NotFound
-    return account
+    return _own_balance(services, _own_row(services, caller, dataset))
 
 
 def history_of_cap(

@@ -9,35 +9,56 @@ charged for analysts of both sorts, so it takes the dearest defaults among its a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from accounting.account import Account, fits_more
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.contract.errors import UnsupportedQuery
 from app.queries import QUERY, QUERY_KINDS
+from mechanisms.model.domains import Dataset
 from storage.catalogue.dataset_rows import StoredDataset
 
 #: The privacy loss, ε = 0.1, of the example queries that stand for their kinds.
 LOSS = PrivacyLoss(NANO // 10)
 
 #: For one dataset: the charge of each kind's example query, by the name of the kind.
-Charges = dict[str, PrivacyLoss]
+Charges = Mapping[str, PrivacyLoss]
+
+
+class _Public:
+    """A public description as a key, equal to itself alone: to compare domains takes too long."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self.dataset = dataset
+
+    def __hash__(self) -> int:
+        return id(self.dataset)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Public) and self.dataset is other.dataset
 
 
 def charges_by_kind(dataset: StoredDataset, in_rho: bool) -> Charges:
     """The charge of the query that stands for each kind. Kinds that do not fit are left out.
 
-    ``in_rho``: by the defaults of an allowance that counts in ρ as well.
+    ``in_rho``: by the defaults of an allowance that counts in ρ as well. They are worked out once
+    for one description, because that takes milliseconds and many pages show them.
     """
-    charges: Charges = {}
     if dataset.public is None:
-        return charges  # The owner has not uploaded the node list yet.
+        return {}  # The owner has not uploaded the node list yet.
+    return _charges_by_kind(_Public(dataset.public), dataset.description["kind"], in_rho)
+
+
+@lru_cache(maxsize=256)
+def _charges_by_kind(public: _Public, kind_of_records: str, in_rho: bool) -> Charges:
+    charges: dict[str, PrivacyLoss] = {}
     for kind in QUERY_KINDS.values():
-        for body in kind.examples.standing_for_the_kind(dataset.description["kind"]):
+        for body in kind.examples.standing_for_the_kind(kind_of_records):
             try:
                 query = QUERY.validate_python(body, strict=False)
                 query = query.in_rho() if in_rho else query
-                charges[kind.name] = query.price(dataset.public, LOSS).charge()
+                charges[kind.name] = query.price(public.dataset, LOSS).charge()
                 break
             except UnsupportedQuery:
                 continue

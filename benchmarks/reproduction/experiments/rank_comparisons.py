@@ -19,8 +19,8 @@ from benchmarks.trees.accuracy import DEPTHS, EPSILONS, TABLES
 def trees(result: Result, setting: Setting) -> None:
     for depth in DEPTHS:
         title = f"ID3, depth {depth}: shifted above global, accuracy"
-        names = [f"{depth} information_gain {way}" for way in ("shifted", "global")]
-        judge(result, setting, "decision_trees", title, *names)
+        shifted, whole = (f"{depth} information_gain {way}" for way in ("shifted", "global"))
+        judge(result, setting, "decision_trees", title, shifted, whole)
 
 
 def searches(result: Result, setting: Setting) -> None:

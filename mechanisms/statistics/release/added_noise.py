@@ -16,10 +16,9 @@ from accounting.rho import Pure, RhoBound
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.executor import Inline
 from mechanisms.model.randomness import Randomness
 from mechanisms.model.work import Work, together, work
-from mechanisms.noise.addition import Kernel, add_noise
+from mechanisms.noise.addition import Kernel, add_noise_in_blocks, block_size
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.grid import Plan
 from mechanisms.statistics.release.mechanism import (
@@ -121,7 +120,9 @@ class DataDependentNoise(AddedNoise):
 
 def single_noise(kernel: Kernel, rate: Rate, randomness: Randomness) -> int:
     """Draw one value of the noise that ``kernel`` adds."""
-    return int(add_noise(kernel, np.zeros(1, dtype=np.int64), rate, randomness, Inline())[0])
+    value = np.zeros(1, dtype=np.int64)
+    add_noise_in_blocks(kernel, value, rate, randomness.stream(), block_size(1))
+    return int(value[0])
 
 
 def depends(most: float) -> Accuracy:

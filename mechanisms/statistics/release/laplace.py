@@ -130,11 +130,17 @@ def _scale(loss: PrivacyLoss, plan: Plan) -> Fraction:
     return plan.step / _rate(loss, plan.cap).exponent() if plan.cap else Fraction(0)
 
 
+@lru_cache(maxsize=1024)
+def _error(loss: PrivacyLoss, plan: Plan) -> Fraction:
+    """The error of a part at ``CONFIDENCE``; a part that never changes has none."""
+    return plan.step * (likely_error(_rate(loss, plan.cap), CONFIDENCE) if plan.cap else 0)
+
+
 def _interval(
     part: Part, dataset: Dataset, plan: Plan, loss: PrivacyLoss, value: Fraction
 ) -> Number:
     """The released number of a part with its interval, which allows for rounding down."""
-    error = likely_error(_rate(loss, plan.cap), CONFIDENCE) * plan.step if plan.cap else 0
+    error = _error(loss, plan)
     return Number(value, value - error, value + error + part.excess(dataset, plan))
 
 
@@ -154,10 +160,12 @@ def _ends(
         if len(plans) > 1:
             origin = statistic.origin(dataset, plans[0][2])
             return _mean_ends(statistic, dataset, plans, released, origin)
-    # The answer is a public linear function of the only part, and so are the interval's ends.
-    raw, factor = statistic.raw(dataset, released), statistic.factor(dataset)
-    assert first.low is not None and first.high is not None  # noqa: PT018 - both or neither
-    low, high = (raw + (end - first.value) * factor for end in (first.low, first.high))
+    low, high = first.low, first.high
+    assert low is not None and high is not None  # noqa: PT018 - both or neither
+    if not isinstance(statistic, Part):
+        # The answer is a public linear function of the only part, and so are the interval's ends.
+        raw, factor = statistic.raw(dataset, released), statistic.factor(dataset)
+        low, high = (raw + (end - first.value) * factor for end in (low, high))
     return statistic.inside(dataset, low), statistic.inside(dataset, high)
 
 

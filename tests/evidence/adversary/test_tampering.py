@@ -95,14 +95,19 @@ def fill(world: World) -> None:
             requests.refuse(id, world.owner.id, Decision("too much"))
             requests.erase(id, world.owner.id)
         elif number == 1:
-            decision = Decision("agreed", loss(60), until_us)
+            agreed = partial(
+                requests.decide,
+                id=id,
+                actor_id=world.owner.id,
+                decision=Decision("agreed", loss(60), until_us),
+            )
             world.ledger.grant(
                 dataset.id,
                 analyst.id,
                 allowance(60),
                 actor_id=world.owner.id,
                 end=End(until_us),
-                before=partial(requests.decide, id=id, actor_id=world.owner.id, decision=decision),
+                then=lambda connection, _, agreed=agreed: agreed(connection),
             )
 
 

@@ -45,7 +45,7 @@ def played(people: Service, story: Callable[[], Awaitable[None]]) -> None:
 async def quiet(services: Services) -> None:
     """Nothing of any query goes on any more."""
     answering = services.answering
-    while answering._charging or answering._under_way:
+    while answering._running:
         await asyncio.sleep(0.001)
 
 
@@ -122,7 +122,7 @@ def test_a_service_that_stops_waits_for_what_the_ledger_charges(
     async def story() -> None:
         ana = services.users.find("ana")
         caller = asyncio.create_task(answering.answer(request(), ana, "k", 60.0))
-        while not answering._charging:
+        while not answering._running:
             await asyncio.sleep(0)
         caller.cancel()
         await answering.close()

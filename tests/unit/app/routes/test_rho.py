@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from accounting.account import Account, Limit
 from accounting.privacy_loss import PrivacyLoss, format_units
 from accounting.rho import pure_femto
+from app.queries import QUERY
+from app.usecases.accounts import fits
 from app.usecases.accounts.fits import more_by_kind
 from tests.support.service import Service
 from tests.unit.app.queries.test_statistics import ROWS, TABLE
@@ -158,6 +161,29 @@ def test_budgets_say_how_many_more_fit_by_kind(people: Service, shared: str) -> 
         assert people("ana", "POST", "/v1/queries", json=body(shared, "0.1")).status_code == 201
     (own,) = people("ana", "GET", "/v1/budgets").json()["items"]
     assert own["fits_more"]["selection"] == 240
+
+
+@pytest.mark.usefixtures("shared")
+def test_budgets_price_the_kinds_once_for_each_dataset(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priced: list[str] = []
+
+    def price(body: Any, **options: Any) -> Any:
+        priced.append(body["kind"])
+        return QUERY.validate_python(body, **options)
+
+    monkeypatch.setattr(fits, "QUERY", SimpleNamespace(validate_python=price))
+    other = people.dataset("olga", name="other", cap=GRANT)
+    assert grant(people, other).status_code == 200
+    once = len(priced)
+    assert set(priced) >= {"selection", "top_k", "statistic"}
+    for _ in range(3):
+        items = people("ana", "GET", "/v1/budgets").json()["items"]
+        assert items[0]["fits_more"] == items[1]["fits_more"]
+        assert people("olga", "GET", f"/v1/datasets/{other}/budgets").is_success
+    # Those of the first dataset were priced before any were counted.
+    assert len(priced) == once
 
 
 def test_a_cap_counts_by_the_defaults_of_its_allowances(people: Service) -> None:

@@ -287,3 +287,27 @@ def test_a_grant_keeps_the_composition_of_an_account(triangle: Service) -> None:
     assert account(triangle)["allowance"]["epsilon"] == "3"
     assert account(triangle)["allowance"]["composition_delta"] == "0.000001"
     assert decide(triangle, ask(triangle).json()["id"], epsilon="1001").status_code == 422
+
+
+def test_a_change_in_the_same_instant_is_not_lost(
+    triangle: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = ask(triangle).json()["id"]
+    changed = {"composition_delta": "0.000001", "until": "2100-01-01T00:00:00Z"}
+    ledger = triangle.client.app.state.services.ledger  # type: ignore[attr-defined]
+    grant = ledger.grant
+
+    def grant_after_another(*arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(ledger, "grant", grant)
+        body = {"epsilon": "1"} | changed
+        assert triangle("olga", "PUT", "/v1/datasets/triangle/budgets/ana", json=body).is_success
+        return grant(*arguments, **options)
+
+    monkeypatch.setattr(ledger, "grant", grant_after_another)
+    decided = decide(triangle, id)
+    assert (decided.status_code, decided.json()["granted_until"]) == (200, changed["until"])
+    after = account(triangle)
+    assert after["allowance"]["epsilon"] == "3"
+    assert after["allowance"]["composition_delta"] == changed["composition_delta"]
+    assert after["until"] == changed["until"]
+    assert is_valid(triangle)
