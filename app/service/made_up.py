@@ -76,6 +76,7 @@ def _graph(nodes: int, shape: str) -> tuple[GraphRecords, Dataset]:
     pairs = degree * (degree - 1) // 2
     of = {"egocentric_betweenness": pairs * _GRID // 2, "inner_edges": pairs // 2}
     of |= {"degree": degree.astype(np.int32), "co_degree": (degree // 2).astype(np.int32)}
+    of |= dict.fromkeys(("core_number", "h_index"), of["co_degree"])
     columns = {name: stored(of[name], of[name].dtype) for name in GRAPH_COLUMNS}
     totals = {name: np.array([bound // 2]) for name in GRAPH_TOTALS}
     totals["degree_pairs_high"] = np.array([bound])

@@ -64,6 +64,8 @@ _UNDOMINATED = "Dampened scores put every undominated candidate first; this ε s
 
 RULES: tuple[Rule, ...] = (
     Rule("degree", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
+    Rule("core_number", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
+    Rule("h_index", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
     Rule("count", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
     Rule("max", "any", 0, Sensitivity.GLOBAL, _ONE_SCORE),
     Rule("information_gain", "any", 0, Sensitivity.GLOBAL, _CRITERION),

@@ -84,8 +84,11 @@ class SmallestSum(Part):
         """Each value is rounded down by less than a step."""
         return len(_values(dataset)) * plan.step if plan.cap else Fraction(0)
 
+    def reach(self, dataset: Dataset) -> int:
+        return len(_values(dataset))
+
     def terms(self, dataset: Dataset, plan: Plan, beta: float | None) -> int:
-        return len(_values(dataset)) + 1
+        return self.reach(dataset) + 1
 
     def work(self, dataset: Dataset) -> Work:
         return work("public values", len(_values(dataset)))

@@ -80,6 +80,9 @@ class Quantile(Part):
             fits(self.where, dataset)
         return Plan(exponent, high - low)
 
+    def reach(self, dataset: Dataset) -> int:
+        return most_rows(dataset)
+
     def terms(self, dataset: Dataset, plan: Plan, beta: float | None) -> int:
         assert beta is not None, "the ladder has no bound of a quantile"
         if not replaces(dataset):

@@ -117,7 +117,10 @@ class Part(Statistic):
         return reach + 1
 
     def reach(self, dataset: Dataset) -> int:
-        """The public distance from which the bound is the global sensitivity."""
+        """The public distance from which the bound is the global sensitivity, whatever the records.
+
+        No records are further from some whose local sensitivity is the global one.
+        """
         return 0
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:

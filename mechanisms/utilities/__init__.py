@@ -1,10 +1,12 @@
 """The catalogue of utilities, by which candidates may be selected."""
 
+from mechanisms.utilities.core_number import CoreNumber
 from mechanisms.utilities.count import Count
 from mechanisms.utilities.degree import Degree
 from mechanisms.utilities.egocentric_betweenness import EgocentricBetweenness
 from mechanisms.utilities.egocentric_density import EgocentricDensity
 from mechanisms.utilities.gini import Gini
+from mechanisms.utilities.h_index import HIndex
 from mechanisms.utilities.hits import TrueNegatives, TruePositives
 from mechanisms.utilities.information_gain import InformationGain, MutualInformation
 from mechanisms.utilities.max import Max
@@ -15,6 +17,8 @@ _CATALOGUE: tuple[Utility, ...] = (
     Degree(),
     EgocentricDensity(),
     EgocentricBetweenness(),
+    CoreNumber(),
+    HIndex(),
     InformationGain(),
     Gini(),
     Max(),

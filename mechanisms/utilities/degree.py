@@ -72,5 +72,10 @@ class Degree:
     def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
         return InnerChange(0, 0)
 
+    def one_way(
+        self, relation: NeighbouringRelation, sensitivity: Sensitivity
+    ) -> Literal[-1, 0, 1]:
+        return 1
+
     def depends_on_degree(self, sensitivity: Sensitivity) -> bool:
         return True

@@ -133,7 +133,15 @@ def open_records(folder: Path, domain: Domain) -> Records:
     if isinstance(domain, GraphDomain):
         _, arrays = open_arrays(folder, GRAPH)
         indptr, indices = arrays.pop("indptr"), arrays.pop("indices")
-        return GraphRecords(indptr, indices, _under("column", arrays), _under("total", arrays))
+        columns = _under("column", arrays)
+        if "core_number" not in columns:
+            # An earlier version of the service prepared this folder.
+            from mechanisms.kernels.graphs.preparation import late_columns
+
+            columns |= late_columns(indptr, indices)
+            for name in columns:
+                columns[name].flags.writeable = False
+        return GraphRecords(indptr, indices, columns, _under("total", arrays))
     if isinstance(domain, PrefixDomain):
         _, arrays = open_arrays(folder, PREFIX)
         return PrefixRecords(int(arrays["cutoff"][0]))

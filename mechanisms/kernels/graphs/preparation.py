@@ -8,6 +8,8 @@ Danger: all are private and leave only through a mechanism whose loss was charge
 | ``inner_edges`` | int64 | edges among the neighbours of v |
 | ``egocentric_betweenness`` | int64 | betweenness of v in steps of 2⁻²⁶, see ``egocentric`` |
 | ``co_degree`` | int32 | κ(v), the most neighbours that v shares with any other node |
+| ``core_number`` | int32 | the largest k of a subgraph of degrees ≥ k that holds v |
+| ``h_index`` | int32 | the largest h of which h neighbours of v have degrees ≥ h |
 
 ``mechanisms.kernels.graphs.totals`` has the totals of a graph.
 """
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernels.graphs.co_degree import co_degree_block, co_degree_floor, co_degree_work
+from mechanisms.kernels.graphs.coreness import core_numbers, h_indices
 from mechanisms.kernels.graphs.egocentric import LARGEST_DEGREE, egocentric_block, egocentric_work
 from mechanisms.kernels.graphs.graph import Nodes, Offsets
 from mechanisms.kernels.graphs.memory import MOST
@@ -27,7 +30,14 @@ from mechanisms.kernels.graphs.ranks import RankedGraph, equal_blocks, ranked, s
 from mechanisms.kernels.graphs.totals import graph_totals, totals_work
 from mechanisms.model.executor import Arrays, Executor, PartResult
 
-GRAPH_COLUMNS = ("degree", "inner_edges", "egocentric_betweenness", "co_degree")
+GRAPH_COLUMNS = (
+    "degree",
+    "inner_edges",
+    "egocentric_betweenness",
+    "co_degree",
+    "core_number",
+    "h_index",
+)
 
 
 def check_degree_bound(max_degree: int) -> None:
@@ -108,6 +118,18 @@ def prepare_graph(
         "inner_edges": _by_node(graph, np.concatenate([edges for edges, _ in egos])),
         "egocentric_betweenness": _by_node(graph, np.concatenate([steps for _, steps in egos])),
         "co_degree": _by_node(graph, co_degree),
+        **late_columns(indptr, indices),
+    }
+
+
+def late_columns(indptr: Offsets, indices: Nodes) -> dict[str, NDArray[Any]]:
+    """The columns that versions of earlier releases lack; linear in the edges.
+
+    The arguments are those of ``prepare_graph``.
+    """
+    return {
+        "core_number": core_numbers(indptr, indices),
+        "h_index": h_indices(indptr, indices),
     }
 
 

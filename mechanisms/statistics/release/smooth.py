@@ -8,6 +8,7 @@ sensitivity and changes by at most a factor of e^β between neighbours. For such
 
 from abc import abstractmethod
 from fractions import Fraction
+from math import ceil, log
 
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.domains import Dataset
@@ -17,9 +18,9 @@ from mechanisms.noise.rounded_laplace import add_rounded_laplace
 from mechanisms.statistics.grid import Plan, rate_at_most
 from mechanisms.statistics.local_sensitivity import LEAST, SmoothBound
 from mechanisms.statistics.release.added_noise import DataDependentNoise, single_noise
-from mechanisms.statistics.release.mechanism import share
+from mechanisms.statistics.release.mechanism import Accuracy, share
 from mechanisms.statistics.smoothness import smooth_beta
-from mechanisms.statistics.statistic import Measurement, Part
+from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
 #: The smooth bound S is multiplied by this, so that rounding errors never put it below the local
 #: sensitivity. ``smoothness.SLACK`` lowers β for their effect on the ratio between neighbours.
@@ -44,6 +45,23 @@ class SmoothNoise(DataDependentNoise):
     def terms(self, part: Part, dataset: Dataset, plan: Plan, loss: PrivacyLoss) -> int:
         beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
         return 1 if beta is None else part.terms(dataset, plan, beta)
+
+    def accuracy(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Accuracy:
+        accuracy = super().accuracy(statistic, dataset, loss)
+        ((part, spent, _),) = self.plans(statistic, dataset, loss)
+        beta = smooth_beta(spent.epsilon_nano, spent.delta_atto)
+        # S is at least e^{−βd}·GS at distance d from records whose local sensitivity is GS. Its
+        # scale 2S/ε is below GS/ε only for βd > ln 2, and no records are further than the reach.
+        far = None if beta is None else ceil(log(2) / beta)
+        pays = far if far is not None and far <= part.reach(dataset) else None
+        words = (
+            "Laplace noise of the global sensitivity is never more than this noise."
+            if pays is None
+            else "It can be less than Laplace noise of the global sensitivity only for records "
+            "at least `pays_beyond` changes from all on which one change moves the value most."
+        )
+        explanation = f"{accuracy['explanation']} {words}"
+        return {**accuracy, "pays_beyond": pays, "explanation": explanation}
 
     def rate(self, measured: Measurement, plan: Plan, loss: PrivacyLoss) -> Rate:
         """The private rate ε / 2S. If β is too small, the global sensitivity is in place of S."""

@@ -99,6 +99,24 @@ def co_degree(graph: Graph, v: int) -> int:
     return max(((graph[v] & graph[w]).bit_count() for w in range(len(graph)) if w != v), default=0)
 
 
+def core_number(graph: Graph, v: int) -> Fraction:
+    """By its definition: the largest of the least degrees of all subgraphs with v in them."""
+    others = [1 << w for w in range(len(graph)) if w != v]
+    groups = (
+        sum(chosen) | 1 << v
+        for size in range(len(others) + 1)
+        for chosen in combinations(others, size)
+    )
+    return Fraction(
+        max(min((graph[w] & group).bit_count() for w in members(group)) for group in groups)
+    )
+
+
+def h_index(graph: Graph, v: int) -> Fraction:
+    degrees = [graph[w].bit_count() for w in members(graph[v])]
+    return Fraction(max(h for h in range(len(degrees) + 1) if sum(d >= h for d in degrees) >= h))
+
+
 def records_of(graph: Graph) -> GraphRecords:
     nodes = range(len(graph))
     neighbours = [members(mask) for mask in graph]
@@ -112,6 +130,8 @@ def records_of(graph: Graph) -> GraphRecords:
                 [stored_betweenness(graph, v) for v in nodes], dtype=np.int64
             ),
             "co_degree": np.array([co_degree(graph, v) for v in nodes], dtype=np.int32),
+            "core_number": np.array([core_number(graph, v) for v in nodes], dtype=np.int32),
+            "h_index": np.array([h_index(graph, v) for v in nodes], dtype=np.int32),
         },
     )
 

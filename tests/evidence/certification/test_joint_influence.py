@@ -18,6 +18,7 @@ from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.joint_influence import (
     EdgeInfluence,
     Exchange,
+    Few,
     Independent,
     JointInfluence,
     Together,
@@ -292,6 +293,24 @@ def test_the_bounds_are_attained_where_the_table_is_tight(score_bits: int) -> No
         assert breaches(moved, Together(influence.count, one - 1, moving=influence.count))
 
 
+def test_a_ring_moves_all_core_numbers() -> None:
+    """The spread of all candidates is attained: none of them less would do."""
+    universe = universe_of("core_number", EDGE, (4, 3))
+    rows = tabulate_scores("core_number", EDGE, (4, 3), Sensitivity.GLOBAL, 0, 1)
+    moved = changes(rows, universe.pairs)
+    assert breaches(moved, Independent(4, 1, both_ways=False)) == []
+    assert "total" in breaches(moved, Few(4, 1, moving=3))
+
+
+def test_an_edge_moves_the_h_index_of_few_nodes() -> None:
+    """With degrees of at most 2 an edge of five nodes moves four: 2D, attained."""
+    universe = universe_of("h_index", EDGE, (5, 2))
+    rows = tabulate_scores("h_index", EDGE, (5, 2), Sensitivity.GLOBAL, 0, 1)
+    moved = changes(rows, universe.pairs)
+    assert breaches(moved, Few(5, 1, moving=4)) == []
+    assert "total" in breaches(moved, Few(5, 1, moving=3))
+
+
 def test_one_degree_at_a_time_is_refused() -> None:
     """An edge moves two degrees: the spread and the norms of one do not suffice."""
     rows = tabulate_scores("degree", EDGE, (4, 3), Sensitivity.GLOBAL, 0, 1)
@@ -335,6 +354,8 @@ def test_vectors_of_the_table() -> None:
     assert spreads(Together(4, 1, moving=2)) == [1, 2, 1, 0]
     assert spreads(Together(4, 1, moving=1)) == [1, 1, 1, 0]
     assert spreads(Exchange(4, 1)) == [2, 2, 2, 0]
+    assert spreads(Few(5, 2, moving=1)) == [2, 2, 2, 2, 0]
+    assert spreads(Few(6, 1, moving=2)) == [1, 2, 2, 2, 1, 0]
     dataset = graphs.dataset_of(9, 6)
     utility, grid = EgocentricBetweenness(), Grid(bits=4, cap=80, horizon=6, largest=15 << 4)
     influence = utility.joint_influence(

@@ -57,6 +57,8 @@ DEFINITIONS: dict[str, Callable[[Any, int], Fraction]] = {
     "degree": graphs.degree,
     "egocentric_density": graphs.egocentric_density,
     "egocentric_betweenness": graphs.egocentric_betweenness,
+    "core_number": graphs.core_number,
+    "h_index": graphs.h_index,
     **table_universes.DEFINITIONS,
 }
 

@@ -105,6 +105,11 @@ def co_degree(rows: list[set[int]], v: int) -> int:
     return max((len(rows[v] & rows[w]) for w in range(len(rows)) if w != v), default=0)
 
 
+def h_index(rows: list[set[int]], v: int) -> int:
+    degrees = [len(rows[w]) for w in rows[v]]
+    return max(h for h in range(len(degrees) + 1) if sum(d >= h for d in degrees) >= h)
+
+
 def by_rank(graph: nx.Graph) -> tuple[list[int], list[set[int]]]:
     """The node of each rank, and the neighbours of each rank as ranks."""
     order = sorted(graph, key=lambda v: (-graph.degree[v], v))

@@ -124,6 +124,23 @@ def test_a_folder_of_an_earlier_version_opens_with_the_same_tables(tmp_path: Pat
         open_records(wrong, domain)
 
 
+def test_a_graph_of_an_earlier_version_opens_with_the_same_columns(tmp_path: Path) -> None:
+    domain = graph_domain(5)
+    folder, _ = prepared(file_of(tmp_path, edges_csv([(0, 1), (1, 2), (0, 2), (2, 3)])), domain)
+    kind, arrays = open_arrays(folder, "graph")
+    late = [arrays.pop(f"column:{name}").tolist() for name in ("core_number", "h_index")]
+    assert late == [[2, 2, 2, 1, 0], [2, 2, 2, 1, 0]]
+    earlier = tmp_path / "earlier"
+    write_arrays(earlier, kind, arrays)
+    records, expected = open_records(earlier, domain), open_records(folder, domain)
+    assert isinstance(records, GraphRecords)
+    assert isinstance(expected, GraphRecords)
+    assert records.columns.keys() == expected.columns.keys()
+    for name, column in records.columns.items():
+        assert column.tolist() == expected.columns[name].tolist()
+        assert not column.flags.writeable
+
+
 def test_a_prefix(tmp_path: Path) -> None:
     domain = PrefixDomain((1.0, 2.0))
     folder, _ = prepared(file_of(tmp_path, "cutoff\n1\n"), domain, NeighbouringRelation.PREFIX)

@@ -25,6 +25,7 @@ from tests.unit.mechanisms.kernels.oracles import (
     betweenness_steps,
     co_degree,
     graphs,
+    h_index,
     inner_edges,
     neighbours,
     rows_of,
@@ -50,6 +51,8 @@ def plain_columns(graph: nx.Graph) -> dict[str, list[int]]:
         "inner_edges": [inner_edges(rows, v) for v in nodes],
         "egocentric_betweenness": [betweenness_steps(rows, v) for v in nodes],
         "co_degree": [co_degree(rows, v) for v in nodes],
+        "core_number": [nx.core_number(graph)[v] for v in nodes],
+        "h_index": [h_index(rows, v) for v in nodes],
     }
 
 
@@ -68,6 +71,8 @@ def test_named_graphs(name: str) -> None:
         "int32",
         "int64",
         "int64",
+        "int32",
+        "int32",
         "int32",
     ]
     assert {k: column.tolist() for k, column in columns.items()} == plain_columns(NAMED[name])
