@@ -32,8 +32,8 @@ from benchmarks.service.session import CSV, Session
 
 LIGHT, HEAVY = 64, 8
 #: The service counts requests, and this limit is never reached.
-UNLIMITED = {"PURSE_RATE_LIMIT": "100000000/minute"}
-NO_DEADLINES = {"PURSE_RELEASE_INTERVAL": "0"}
+UNLIMITED: dict[str, Any] = {"PURSE_RATE_LIMIT": "100000000/minute"}
+NO_DEADLINES: dict[str, Any] = {"PURSE_RELEASE_INTERVAL": "0"}
 #: Heavy queries of Ana, who asks for all of them at once, and the seconds of their deadlines.
 ANA, LENGTH = 256, 1.0
 #: Queries of Bob, light and heavy.
@@ -201,8 +201,8 @@ def run_misses(result: Result, setting: Setting) -> None:
         with ThreadPoolExecutor(2) as pool:
             # As many as there are slots, and one that waits.
             both = [pool.submit(pressed, 0, short, LIGHT), pool.submit(pressed, 1, long, 4)]
-            for one in both:
-                one.result()
+            for ended in both:
+                ended.result()
         result.table("queries on the worst records", ["deadline", "queries"],
                      [[f"up to {SHORT:g} s", counts[0]], ["longer", counts[1]]])  # fmt: skip
         result.measure("missed deadlines", missed(session))
