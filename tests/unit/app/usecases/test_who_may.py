@@ -65,6 +65,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     budgets.own: "analyst",
     budgets.own_account: "analyst",
     budgets.history: "analyst",
+    budgets.histories: "analyst",
     budget_requests.make: "analyst",
     budget_requests.page: "owner analyst",
     budget_requests.outlook: "owner",
