@@ -16,7 +16,6 @@ from accounting.account import Account, fits_more
 from accounting.privacy_loss import NANO, PrivacyLoss
 from app.contract.errors import UnsupportedQuery
 from app.queries import QUERY, QUERY_KINDS
-from mechanisms.model.domains import Dataset
 from storage.catalogue.dataset_rows import StoredDataset
 
 #: The privacy loss, ε = 0.1, of the example queries that stand for their kinds.
@@ -29,14 +28,14 @@ Charges = Mapping[str, PrivacyLoss]
 class _Public:
     """A public description as a key, equal to itself alone: to compare domains takes too long."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        self.dataset = dataset
+    def __init__(self, dataset: StoredDataset) -> None:
+        self.description, self.kind = dataset.public, dataset.description["kind"]
 
     def __hash__(self) -> int:
-        return id(self.dataset)
+        return id(self.description)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Public) and self.dataset is other.dataset
+        return isinstance(other, _Public) and self.description is other.description
 
 
 def charges_by_kind(dataset: StoredDataset, in_rho: bool) -> Charges:
@@ -47,18 +46,19 @@ def charges_by_kind(dataset: StoredDataset, in_rho: bool) -> Charges:
     """
     if dataset.public is None:
         return {}  # The owner has not uploaded the node list yet.
-    return _charges_by_kind(_Public(dataset.public), dataset.description["kind"], in_rho)
+    return _charges_by_kind(_Public(dataset), in_rho)
 
 
 @lru_cache(maxsize=256)
-def _charges_by_kind(public: _Public, kind_of_records: str, in_rho: bool) -> Charges:
+def _charges_by_kind(public: _Public, in_rho: bool) -> Charges:
+    assert public.description is not None
     charges: dict[str, PrivacyLoss] = {}
     for kind in QUERY_KINDS.values():
-        for body in kind.examples.standing_for_the_kind(kind_of_records):
+        for body in kind.examples.standing_for_the_kind(public.kind):
             try:
                 query = QUERY.validate_python(body, strict=False)
                 query = query.in_rho() if in_rho else query
-                charges[kind.name] = query.price(public.dataset, LOSS).charge()
+                charges[kind.name] = query.price(public.description, LOSS).charge()
                 break
             except UnsupportedQuery:
                 continue
