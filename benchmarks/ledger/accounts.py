@@ -25,7 +25,11 @@ from storage.people.person_facts import record_user
 AMPLE = PrivacyLoss.parse("900000000")
 CHARGE = PrivacyLoss(1)
 BODY_HASH = sha256(b"a body").digest()
-REQUEST = b'{"dataset":"d1","epsilon":"0.000000001","query":{"kind":"selection"}}'
+#: As much of a request as a history of charges reads.
+REQUEST = (
+    b'{"dataset":"d1","epsilon":"0.000000001",'
+    b'"query":{"kind":"selection","selector":"auto","sensitivity":"auto"}}'
+)
 ANSWER = b'{"status":"answered","answer":{"selected":1}}' * 8
 #: The accounts that every query needs, with their limits.
 NEEDED = {AccountRank.ANALYST_ON_DATASET: AMPLE, AccountRank.DATASET: AMPLE}

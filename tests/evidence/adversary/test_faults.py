@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,7 +48,7 @@ EACH = 0.01
 
 
 @pytest.fixture
-def shop(people: Service) -> Service:
+def unasked(people: Service) -> Service:
     """A graph and a table with allowances."""
     people.dataset("olga", cap={"epsilon": "100", "delta": "0"})
     reply = people("olga", "POST", "/v1/datasets", json=TABLE)
@@ -55,8 +56,15 @@ def shop(people: Service) -> Service:
     assert people.upload("olga", "t", ROWS).status_code == 201
     for name in ("triangle", "t"):
         assert people.grant("olga", name, "ana", "50").status_code == 200
-        assert ask(people, f"warm-{name}", name).status_code == 201
     return people
+
+
+@pytest.fixture
+def shop(unasked: Service) -> Service:
+    """The same after a query of each."""
+    for name in ("triangle", "t"):
+        assert ask(unasked, f"warm-{name}", name).status_code == 201
+    return unasked
 
 
 def ask(shop: Service, key: str, name: str) -> httpx.Response:
@@ -141,6 +149,17 @@ def test_a_query_in_flow_takes_no_descriptor(shop: Service) -> None:
     for name in ("t", "triangle"):
         with few_descriptors(0):
             assert ask(shop, f"none-{name}", name).status_code == 201
+
+
+def test_no_query_starts_a_thread(unasked: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even the first one: all threads exist before its charge."""
+
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    for number, name in enumerate(("triangle", "t") * 5):
+        assert ask(unasked, f"none-{number}", name).status_code == 201
 
 
 @contextmanager
