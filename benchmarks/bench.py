@@ -13,7 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.result import FAILS, HOLDS, OPEN, Claim, Measurement, Result, Verdict
+from benchmarks.result import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    Claim,
+    Difference,
+    Measurement,
+    Result,
+    Verdict,
+    mean,
+)
 
 #: The rival of benches that ``--before DIR`` has measure another checkout in the same rounds.
 BEFORE = "the tree before (--before DIR)"
@@ -34,6 +44,21 @@ class Setting:
     more: int = 1
     earlier: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     before: Path | None = None
+    #: Repeat what decides a claim until it is decided.
+    full: bool = False
+
+    def narrowed(
+        self, values: Sequence[float], draw: Callable[[], float], equal: float
+    ) -> list[float]:
+        """These repetitions of a difference and, in a full run, as many more as decide it.
+
+        The number doubles until ``Difference.verdict`` is not open. It ends: an interval that is
+        narrower than ``equal`` decides.
+        """
+        listed = [float(value) for value in values]
+        while self.full and Difference(*mean(listed), equal).verdict is OPEN:
+            listed += [draw() for _ in range(len(listed))]
+        return listed
 
     def times(self, usual: int) -> int:
         return 3 if self.quick else usual * self.more

@@ -52,13 +52,44 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Difference:
+    """How much larger a value is than another: ``value`` ± ``half``; less than ``equal`` is none.
+
+    ``enough``: the least difference that confirms the numbers of the claim as well.
+    """
+
+    value: float
+    half: float
+    equal: float
+    enough: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        """Decided wherever the interval is no wider than ``equal``, so by enough repetitions."""
+        if self.value + self.half < self.equal:
+            return FAILS
+        if self.value - self.half < 0:
+            return OPEN
+        return HOLDS if self.value >= self.enough else OTHERWISE
+
+    @property
+    def rule(self) -> str:
+        enough = f"; at least {self.enough:g} confirms its numbers" if self.enough else ""
+        return f"a difference below {self.equal:g} counts as equal{enough}"
+
+
+@dataclass(frozen=True)
 class Claim:
-    """What a paper says, what was seen, and whether the two agree."""
+    """What a paper says, what was seen, and whether the two agree.
+
+    ``difference``: the number from which the verdict follows by a stated rule, where it does.
+    """
 
     says: str
     seen: str
     verdict: Verdict
     why: str = ""
+    difference: Difference | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +148,12 @@ class Result:
         if verdict is not HOLDS and not why:
             raise ValueError(f"a claim that does not simply hold needs a reason: {says}")
         self.claims.append(Claim(says, seen, verdict, "" if verdict is HOLDS else why))
+
+    def compare(self, says: str, seen: str, difference: Difference, why: str) -> None:
+        """Judge a claim that one value is larger than another by the rule of ``difference``."""
+        verdict = difference.verdict
+        stated = "" if verdict is HOLDS else f"{why}; {difference.rule}"
+        self.claims.append(Claim(says, seen, verdict, stated, difference))
 
     def written(self) -> dict[str, Any]:
         return asdict(self)

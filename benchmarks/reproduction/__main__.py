@@ -28,6 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--more", type=int, default=1, metavar="N",
                         help="N times the repetitions, so narrower intervals")  # fmt: skip
+    parser.add_argument("--full", action="store_true", help="repeat until every claim is decided")
     parser.add_argument("--again", action="store_true", help="also what is there already")
     parser.add_argument("--list", action="store_true", help="list the experiments and stop")
     parser.add_argument("--compare", type=Path, metavar="DIR", help="compare --out with this")
@@ -58,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         for one in chosen:
             files.place(options.out, one.name).unlink(missing_ok=True)
     able = [one for one in chosen if one.name not in lacking]
-    setting = Setting(options.data, options.seed, options.quick, options.more)
+    setting = Setting(options.data, options.seed, options.quick, options.more, full=options.full)
     run = Run(able, options.out, setting, options.workers, say)
     run.failed |= {name: f"not in the data folder: {', '.join(f)}" for name, f in lacking.items()}
     good = run.all()

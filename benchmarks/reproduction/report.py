@@ -11,20 +11,35 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from benchmarks import files
 from benchmarks.numbers import formatted
 from benchmarks.reproduction.plots import geometry
-from benchmarks.result import FAILS, HOLDS, OPEN, OTHERWISE, Verdict
+from benchmarks.result import FAILS, HOLDS, OPEN, OTHERWISE, Difference, Verdict
 
 FOLDER = Path(__file__).parent
 CLASSES = {HOLDS: "holds", OTHERWISE: "otherwise", FAILS: "fails", OPEN: "open"}
 
 
 def build(folder: Path) -> Path:
-    """Write the report of a folder; its path."""
+    """Write the report of a folder; its path.
+
+    Raises: ValueError if a verdict contradicts its numbers.
+    """
     summary = files.read(folder / files.SUMMARY)
     if summary is None:
         raise FileNotFoundError(f"{folder} holds no {files.SUMMARY}: run something first")
-    path = folder / files.REPORT
-    files.put(path, rendered(summary, list(files.results(folder))))
+    results, path = list(files.results(folder)), folder / files.REPORT
+    if wrong := contradictions(results):
+        raise ValueError(f"verdicts that contradict their numbers: {'; '.join(wrong)}")
+    files.put(path, rendered(summary, results))
     return path
+
+
+def contradictions(results: list[dict[str, Any]]) -> list[str]:
+    """The claims whose verdict does not follow from the difference that they state."""
+    return [
+        f"{result['experiment']}: {claim['says']}: {claim['verdict']}"
+        for result in results
+        for claim in result["claims"]
+        if claim.get("difference") and Difference(**claim["difference"]).verdict != claim["verdict"]
+    ]
 
 
 def rendered(summary: dict[str, Any], results: list[dict[str, Any]]) -> str:

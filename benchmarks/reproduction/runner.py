@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from benchmarks import files, simulation
 from benchmarks.bench import Bench, Setting
-from benchmarks.result import Verdict
+from benchmarks.result import OPEN, Verdict
 
 #: Seconds between two lines of progress when nothing ends.
 PATIENCE = 20.0
@@ -39,7 +40,11 @@ class Run:
         """The result of an earlier start, where it is of the same question."""
         result = files.read(files.place(self.folder, experiment.name))
         question = question_of(experiment, self.setting)
-        return result if result and question.items() <= result.items() else None
+        if result is None or not question.items() <= result.items():
+            return None
+        # A full run takes over whatever is decided, and repeats the rest until it is.
+        undecided = any(claim["verdict"] == OPEN for claim in result["claims"])
+        return None if self.setting.full and undecided else result
 
     def all(self) -> bool:
         """Run what is missing, then write the summary; False when an experiment failed."""
@@ -104,8 +109,13 @@ class Run:
         from benchmarks.reproduction.inventory import INVENTORY
 
         results = list(files.results(self.folder))
-        verdicts = [Verdict(claim["verdict"]) for result in results for claim in result["claims"]]
-        names = {result["experiment"] for result in results}
+        by_name = {r["experiment"]: [c["verdict"] for c in r["claims"]] for r in results}
+        verdicts = list(chain.from_iterable(by_name.values()))
+
+        def of(experiments: Sequence[str]) -> dict[str, int]:
+            mine = [verdict for name in experiments for verdict in by_name.get(name, ())]
+            return {verdict: mine.count(verdict) for verdict in Verdict if verdict in mine}
+
         files.write(
             self.folder / files.SUMMARY,
             {
@@ -120,8 +130,13 @@ class Run:
                 "failed": self.failed,
                 "verdicts": {verdict: verdicts.count(verdict) for verdict in Verdict},
                 "claims": len(verdicts),
+                "full": self.setting.full,
                 "inventory": [
-                    {**asdict(one), "recomputed": bool(set(one.experiments) & names)}
+                    {
+                        **asdict(one),
+                        "recomputed": bool(set(one.experiments) & by_name.keys()),
+                        "verdicts": of(one.experiments),
+                    }
                     for one in INVENTORY
                 ],
             },

@@ -39,7 +39,7 @@ ID3 = [
 SEARCHES = [
     {"objective": objective, "sensitivity": sensitivity}
     for objective, sensitivity in product(("weighted_sum", "pareto"), ("global", "local"))
-]
+] + [{"objective": "front"}]
 #: The number of bins of numeric attributes.
 BINS = 5
 

@@ -26,6 +26,7 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.work import Work
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import Fitness
+from mechanisms.trees.evolutionary.front import Front
 
 #: The greatest depth of a tree. A full binary tree of this depth is just within the limit on nodes.
 MAX_DEPTH = 11
@@ -54,7 +55,14 @@ class EvolutionaryTree(SelectingQuery):
 
     algorithm: Literal["evolutionary"]
     positive_class: Text
-    objective: Literal["weighted_sum", "pareto"] = "weighted_sum"
+    objective: Literal["weighted_sum", "pareto", "front"] = Field(
+        default="weighted_sum",
+        description=(
+            "`weighted_sum` of the two rates; `pareto`: few trees are better in both; `front`: the "
+            "trees trade one rate for the other in even steps, by counts that one record moves by "
+            "one, whatever `sensitivity` is."
+        ),
+    )
     weights: Weights | None = None
     sensitivity: Literal["local", "global"] = "local"
     population: int = Field(default=100, ge=1, le=10_000)
@@ -80,7 +88,7 @@ class EvolutionaryTree(SelectingQuery):
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error, plan = only(target, SCORE_TARGET), self._search(dataset)
         loss = self._selector().loss_for(plan.pools[-1], error, plan.draws[-1], CONFIDENCE)
-        return charge_for(dataset, loss * len(plan.draws))
+        return charge_for(dataset, plan.whole_for(loss * len(plan.draws)))
 
     def memory(self, dataset: Dataset) -> int:
         search = self._search(dataset)
@@ -108,9 +116,13 @@ class EvolutionaryTree(SelectingQuery):
 
     def _search(self, dataset: Dataset) -> Search:
         weights = {name: Decimal(repr(one)) for name, one in self.weights or Weights()}
+        if self.objective == "front":
+            fitness: Fitness | Front = Front()
+        else:
+            fitness = Fitness(self.objective, weights, Sensitivity(self.sensitivity))
         return Search(
             task=self._task(dataset),
-            fitness=Fitness(self.objective, weights, Sensitivity(self.sensitivity)),
+            fitness=fitness,
             selector=self._selector(),
             positive_class=self.positive_class,
             population=self.population,
@@ -134,16 +146,26 @@ class EvolutionaryTree(SelectingQuery):
             "explanation": (
                 "With this probability every tree of the answer scores at most "
                 f"`{SCORE_TARGET}` below the best that was left to select, among the candidates of "
-                "the last selection. One unit of score is one step of the sensitivity: under "
-                "`global` a fixed amount of the objective (`objective_below_best`), otherwise an "
-                "amount that depends on the records. How good the candidates are depends on the "
+                f"the last selection. {self._unit()} How good the candidates are depends on the "
                 "proposals."
             ),
         }
-        if self.sensitivity == "global":
+        if self.sensitivity == "global" and isinstance(plan.fitness, Fitness):
             # Adds the same accuracy in the unit of the objective: dominating trees for a Pareto
             # score, rates for a weighted sum.
             grid, scale = plan.fitness.unit(dataset, pool)
             unit = ldexp(grid.cap, -grid.bits) / scale
             accuracy["objective_below_best"] = significant(error * unit)
         return accuracy
+
+    def _unit(self) -> str:
+        """What one unit of score is, in words."""
+        if self.objective == "front":
+            return (
+                "One unit of score is one correctly labelled record of the class that weighs more "
+                "in a draw, by its weight and its released size."
+            )
+        return (
+            "One unit of score is one step of the sensitivity: under `global` a fixed amount of "
+            "the objective (`objective_below_best`), otherwise one that depends on the records."
+        )

@@ -71,7 +71,8 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
             "trees": 2,
             "max_depth": 2,
         }
-    for objective, sensitivity in product(("weighted_sum", "pareto"), SENSITIVITIES):
+    searches = [*product(("weighted_sum", "pareto"), SENSITIVITIES), ("front", Sensitivity.LOCAL)]
+    for objective, sensitivity in searches:
         yield {
             "kind": "tree",
             "algorithm": "evolutionary",

@@ -34,6 +34,9 @@ SIZES = (100, 500, 1000)
 #: The last is the whole of gowalla.
 TIMED = (*SIZES, 10_000, 50_000, 196_591)
 Lines = dict[str, list[Estimate]]
+LEVELS = "largest_local_sensitivities"
+#: An error that is larger by this factor is not "the same with other numbers".
+MANY_TIMES = 10
 
 
 def run(result: Result, setting: Setting) -> None:
@@ -47,17 +50,21 @@ def run(result: Result, setting: Setting) -> None:
         result.plot(f"gowalla, {size} nodes: {what}", "median relative error", list(EPSILONS),
                     lines, logarithmic_up=True)  # fmt: skip
 
+    against_ladder = []
     for size in setting.fewer(SIZES):
         records, dataset = prepared(edges, order[:size])
         triangles = errors(TwoTriangles(), records, dataset, times)
         show(size, "two-triangles", triangles)
         judge_triangles(result, size, triangles)
+        pairs = zip(triangles[LEVELS], triangles["ladder"], strict=True)
+        against_ladder += [ours <= theirs for (ours, _), (theirs, _) in pairs]
         by_edge = errors(Edges(), records, dataset, times)
         show(size, "edges, an edge changes, 0 at the bottom", floored(by_edge))
         by_nodes = InducedEdges(edges[:2], taking_part(edges[2], order[:size]))
         by_node = errors(by_nodes, PrefixRecords(0), dataset, times)
         show(size, "edges, a node changes", by_node)
         judge_edges(result, size, by_edge, by_node)
+    judge_ladder(result, against_ladder)
     seconds = growth(edges, order)
     result.plot("gowalla, two-triangles: time against size", "seconds", list(TIMED),
                 {name: [timed(max(v, 1e-6)) for v in line] for name, line in seconds.items()},
@@ -99,27 +106,40 @@ def floored(lines: Lines) -> Lines:
 
 def judge_triangles(result: Result, size: int, lines: Lines) -> None:
     at = {name: line[EPSILONS.index(1.0)][0] for name, line in lines.items()}
-    printed, right = at.pop(PRINTED), at["largest_local_sensitivities"]
+    printed, right = at.pop(PRINTED), at[LEVELS]
     result.claim(
         f"Figures 6 to 8, {size} nodes: LLS counts two-triangles with little error",
-        f"median relative error {right:.2g} at ε = 1; {printed:.2g} with the printed bound",
-        OTHERWISE,
+        f"median relative error {right:.2g} at ε = 1, {right / printed:.3g} times that with the "
+        f"printed bound, {printed:.2g}",
+        FAILS if right > MANY_TIMES * printed else OTHERWISE,
         "(5/2)·a_H does not bound the local sensitivity, so what was plotted is not private; "
-        "(5/2)·a_H(a_H − 1) does",
+        f"(5/2)·a_H(a_H − 1) does. More than {MANY_TIMES} times an error is another result",
     )
     best = min(at, key=lambda name: at[name])
     result.claim(
         f"{size} nodes: LLS is the most accurate for two-triangles",
         f"{best} is, with {at[best]:.2g} against {right:.2g} at ε = 1",
-        HOLDS if best == "largest_local_sensitivities" else FAILS,
+        HOLDS if best == LEVELS else FAILS,
         "with the right bound LLS is never less noisy than exact smooth sensitivity",
+    )
+
+
+def judge_ladder(result: Result, wins: list[bool]) -> None:
+    """``wins``: at each size and ε, whether LLS has no larger median error, which is exact."""
+    won = sum(wins)
+    result.claim(
+        "LLS is more accurate than the ladder for two-triangles",
+        f"at {won} of {len(wins)} pairs of size and ε; the ladder at {len(wins) - won}",
+        HOLDS if won == len(wins) else OTHERWISE if won > len(wins) / 2 else FAILS,
+        "the ladder spends no δ and has no smoothing to pay for; medians are exact, so every "
+        "difference counts",
     )
 
 
 def judge_edges(result: Result, size: int, by_edge: Lines, by_node: Lines) -> None:
     at = EPSILONS.index(1.0)
     plain, smooth = (by_edge[name][at][0] for name in ("laplace", "smooth_sensitivity"))
-    node_plain, node = (by_node[name][at][0] for name in ("laplace", "largest_local_sensitivities"))
+    node_plain, node = (by_node[name][at][0] for name in ("laplace", LEVELS))
     result.claim(
         f"Figure 4, {size} nodes: LLS beats Laplace noise for edge counts",
         f"an edge changes: Laplace {plain:.1e}, smooth {smooth:.1e}; a node changes: Laplace "

@@ -53,9 +53,9 @@ def judge(
     result.claim(
         f"{title}: the difference is significant",
         f"at {count} of {len(places)} pairs of table and ε, at a level of {LEVEL}",
-        HOLDS if count == len(places) else OTHERWISE if count else OPEN,
+        HOLDS if count == len(places) else OTHERWISE if count else FAILS if setting.full else OPEN,
         "not at every ε: where both are near the best, or near chance, nothing is left to tell"
-        if count else "these repetitions show none",
+        if count else f"{len(next(iter(runs.values()))[f'{larger} {epsilons[0]}'])} runs show none",
     )  # fmt: skip
 
 

@@ -3,9 +3,11 @@
 import numpy as np
 
 from benchmarks.bench import Setting, edges_of, for_each
+from benchmarks.reproduction.experiments.influential_nodes import OWN, RUNS
 from benchmarks.reproduction.papers import MULTI
-from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result
+from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result, mean
 from benchmarks.selections.cases import case_of, objective_of
+from benchmarks.selections.defaults import Place, dense_degree, recalls
 
 REACHED, K = 0.95, 5
 #: One density is moved by up to 1 anywhere in the universe, by 2/d at a node of degree d: the
@@ -20,6 +22,8 @@ def run(result: Result, setting: Setting, name: str) -> None:
     best = np.argsort(-case.utilities(objective), kind="stable")[:K]
     epsilons = setting.fewer(EPSILONS)
     lines = case.lines(objective, K, epsilons, best)
+    place, own = Place(case.dataset, case.records), dense_degree(K).body()
+    lines[OWN] = [mean(recalls(place, own, e, setting.times(RUNS))) for e in epsilons]
     result.plot(f"{name}, degree + 100 · density, top {K}", "expected recall", epsilons, lines)
     reached = {
         way: next((e for e, (v, _) in zip(epsilons, line, strict=True) if v >= REACHED), None)

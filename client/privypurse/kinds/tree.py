@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
     criterion: Literal["information_gain", "gini", "max"]
     prune: bool
     positive_class: str
-    objective: Literal["weighted_sum", "pareto"]
+    objective: Literal["weighted_sum", "pareto", "front"]
     weights: Mapping[str, float]
     population: int
     generations: int

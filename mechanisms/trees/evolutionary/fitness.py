@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
+from fractions import Fraction
+from typing import ClassVar, Literal, Self
 
+from accounting.composition import Step
+from accounting.privacy_loss import PrivacyLoss
 from mechanisms.kernels.forests import Confusion
+from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import PrefixRecords
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.model.work import Work
+from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term, WeightedSum
+from mechanisms.selection import Selector
 from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.utilities.rates import CountedTrees, Rate, TrueNegativeRate, TruePositiveRate
 from mechanisms.utilities.utility import Grid
@@ -36,6 +42,43 @@ class Fitness:
     objective: Literal["pareto", "weighted_sum"]
     weights: Mapping[str, Decimal]
     sensitivity: Sensitivity
+    #: The part of the loss that is spent before the first selection.
+    share: ClassVar[Fraction] = Fraction(0)
+
+    def scorings(self, draws: int) -> int:
+        """How often a selection works out scores: once for all of its draws."""
+        del draws
+        return 1
+
+    def first_steps(self, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
+        """Nothing is released before the first selection."""
+        del dataset, loss
+        return ()
+
+    def released(self, context: QueryContext, counts: Confusion) -> Self:
+        """The same: its scores need nothing beside the counts."""
+        del context, counts
+        return self
+
+    def steps(self, selector: Selector, loss: PrivacyLoss, draws: int) -> tuple[Step, ...]:
+        """The steps that spend the loss of one selection."""
+        return selector.steps(loss, draws, "peeled")
+
+    def check(self, dataset: Dataset, pool: int, draws: int) -> None:
+        """Raise UnsupportedQuery when no grid for a pool of this size fits 64 bits."""
+        self.grid(dataset, pool, score_bits(draws))
+
+    def drawn(
+        self, counts: Confusion, draws: int, selector: Selector, context: QueryContext
+    ) -> list[int]:
+        """The places of the selected trees of the pool, in the order drawn.
+
+        Privacy: ``context.loss`` under the dataset's relation.
+        """
+        bits, means = score_bits(draws), (context.randomness, context.executor)
+        scores = self.scores(counts, context.dataset, bits, context.executor)
+        drawn = selector.top(scores, bits, context.loss, draws, "peeled", *means)
+        return [int(place) for place in drawn]
 
     def grid(self, dataset: Dataset, pool: int, score_bits: int) -> Grid:
         """The public grid for a pool of this size. Raises: UnsupportedQuery when none fits 64

@@ -14,11 +14,11 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import TableRecords
-from mechanisms.model.work import Work, together, work
-from mechanisms.noise.rate import score_bits
+from mechanisms.model.work import Work, times, together, work
 from mechanisms.selection import Selector
 from mechanisms.trees.dice import Dice
 from mechanisms.trees.evolutionary.fitness import Fitness
+from mechanisms.trees.evolutionary.front import Front
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions
 from mechanisms.trees.evolutionary.tree_forms import as_json, flattened
@@ -39,7 +39,7 @@ class Search:
     """
 
     task: Task
-    fitness: Fitness
+    fitness: Fitness | Front
     selector: Selector
     positive_class: str
     population: int
@@ -87,7 +87,10 @@ class Search:
         proposed = self.population * (self.generations + 1) * nodes
         literals = sum(self.task.levels) * (self.generations + 1)
         selections = [
-            together(self.fitness.work(dataset, pool), self.selector.work(pool, draws, "peeled"))
+            together(
+                times(self.fitness.work(dataset, pool), self.fitness.scorings(draws)),
+                self.selector.work(pool, draws, "peeled"),
+            )
             for pool, draws in zip(self.pools, self.draws, strict=True)
         ]
         counted = forest_work(rows, proposed, literals)
@@ -98,7 +101,19 @@ class Search:
 
         All draws of a selection share its loss. The last selection draws the answer.
         """
-        return loss.split(self.generations + 1)
+        return self.shares(loss)[1].split(self.generations + 1)
+
+    def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
+        """The loss of what the fitness releases first, if anything, and that of all selections."""
+        share = self.fitness.share
+        return loss.divided(share) if share else (PrivacyLoss(0), loss)
+
+    def whole_for(self, loss: PrivacyLoss) -> PrivacyLoss:
+        """The least whole loss that leaves this much to the selections."""
+        whole = PrivacyLoss(int(loss.epsilon_nano / (1 - self.fitness.share)))
+        while self.shares(whole)[1].epsilon_nano < loss.epsilon_nano:
+            whole += PrivacyLoss(1)
+        return whole
 
     def steps(self, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         """The steps that spend ``loss``; they add up to it exactly.
@@ -107,15 +122,15 @@ class Search:
             arithmetic, or when no attribute can be tested.
         """
         assert self.questions.askable
-        steps: list[Step] = []
+        steps = [*self.fitness.first_steps(dataset, self.shares(loss)[0])]
         for call, (draws, pool, part) in enumerate(
             zip(self.draws, self.pools, self.losses(loss), strict=True)
         ):
-            self.fitness.grid(dataset, pool, score_bits(draws))
+            self.fitness.check(dataset, pool, draws)
             name = f"generation {call + 1}" if call < self.generations else "answer"
             steps += [
                 replace(step, what=f"{name}: {step.what} among {pool} trees")
-                for step in self.selector.steps(part, draws, "peeled")
+                for step in self.fitness.steps(self.selector, part, draws)
             ]
         return tuple(steps)
 
@@ -130,22 +145,23 @@ def search(context: QueryContext, request: Search) -> list[dict[str, Any]]:
     Source: Differentially Private Multi-Objective Selection, Algorithm 1, with the loss shared
         among all selections, and within each among its draws.
     """
-    dataset, randomness, executor = context.dataset, context.randomness, context.executor
+    dataset = context.dataset
     request.steps(dataset, context.loss)
     positive = request.task.labels.index(request.positive_class)
     proposals = Proposals(
-        request.questions, request.initial_depth, request.max_depth, Dice(randomness)
+        request.questions, request.initial_depth, request.max_depth, Dice(context.randomness)
     )
     rows = row_bound(dataset)
-    evaluation = _Evaluation(context.table, request.questions, positive, rows, executor)
+    evaluation = _Evaluation(context.table, request.questions, positive, rows, context.executor)
     pool = [proposals.random() for _ in range(request.population)]
+    first = context.at(request.shares(context.loss)[0])
+    fitness = request.fitness.released(first, evaluation.of(pool))
     parents: list[Tree] = []
     for draws, part in zip(request.draws, request.losses(context.loss), strict=True):
         if parents:
             pool = parents + [proposals.child(parents) for _ in range(request.population)]
-        bits = score_bits(draws)
-        scores = request.fitness.scores(evaluation.of(pool), dataset, bits, executor)
-        drawn = request.selector.top(scores, bits, part, draws, "peeled", randomness, executor)
+        counts = evaluation.of(pool)
+        drawn = fitness.drawn(counts, draws, request.selector, context.at(part))
         parents = [pool[place] for place in drawn]
     other = next(label for label in request.task.labels if label != request.positive_class)
     return [as_json(tree, request.questions, request.positive_class, other) for tree in parents]

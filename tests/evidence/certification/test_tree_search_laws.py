@@ -23,6 +23,7 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES, Fitness
+from mechanisms.trees.evolutionary.front import BITS, Front
 from mechanisms.trees.evolutionary.questions import Questions
 from mechanisms.trees.evolutionary.tree_forms import flattened
 from mechanisms.trees.task import Task
@@ -41,23 +42,27 @@ every_sensitivity = pytest.mark.parametrize("sensitivity", SENSITIVITIES)
 every_selector = pytest.mark.parametrize("selector", SELECTORS)
 
 
+def counts_of(universe: Universe) -> list[Confusion]:
+    """The counts of four trees that the search may propose, and of one of them twice."""
+    pool, counts = [0, 1, 2, 3, 1], []
+    for member in universe.members:
+        positive, negative = ([hits(member, tree, side) for tree in pool] for side in (True, False))
+        right = [np.array([hit for hit, _ in one]) for one in (positive, negative)]
+        counts.append(Confusion(*right, positive[0][1], negative[0][1]))
+    return counts
+
+
 def scores(
     universe: Universe, objective: Objective, sensitivity: Sensitivity, score_bits: int
 ) -> Any:
-    """Scores of four trees that the search may propose, and of one of them twice."""
+    """Scores of the trees of ``counts_of`` on every member."""
     fitness = Fitness(objective, WEIGHTS, sensitivity)
-    pool = [0, 1, 2, 3, 1]
-    rows = []
-    for member in universe.members:
-        counted = [[hits(member, tree, side) for tree in pool] for side in (True, False)]
-        counts = Confusion(
-            np.array([hit for hit, _ in counted[0]]),
-            np.array([hit for hit, _ in counted[1]]),
-            counted[0][0][1],
-            counted[1][0][1],
-        )
-        rows.append(fitness.scores(counts, universe.dataset, score_bits, Inline()))
-    return np.stack(rows)
+    return np.stack(
+        [
+            fitness.scores(counts, universe.dataset, score_bits, Inline())
+            for counts in counts_of(universe)
+        ]
+    )
 
 
 @every_relation
@@ -90,6 +95,40 @@ def test_the_draws_of_a_generation_are_private(
     for p in P:
         # Each of two draws has its own share: e^ε of both is p^(−2 · 2).
         assert checks.privacy_breach(rows, universe.pairs, law, p, 4) is None
+
+
+@every_relation
+@pytest.mark.parametrize("sizes", [(1, 1), (7, 2), (3, 1000)])
+def test_scores_of_a_front_move_by_one_record(
+    relation: NeighbouringRelation, sizes: tuple[int, int]
+) -> None:
+    """All one way under add_remove, and the step is attained: less of it would not do."""
+    universe = table_universe("trees", relation, 4, 2, 1, 2)
+    for draw in (1, 2, 3):
+        rows = np.stack([Front(sizes).scores(one, draw, 3) for one in counts_of(universe)])
+        assert checks.largest_change(rows, universe.pairs) == 1 << BITS
+        moved = rows[universe.pairs[:, 1]] - rows[universe.pairs[:, 0]]
+        both = (moved > 0).any(axis=1) & (moved < 0).any(axis=1)
+        assert both.any() == (relation is REPLACE)
+
+
+@every_relation
+@every_selector
+def test_the_draws_of_a_front_are_private(relation: NeighbouringRelation, selector: str) -> None:
+    """Two draws without replacement, in whole units of the score's step."""
+    universe, unit = table_universe("trees", relation, 4, 2, 1, 2), 1 << BITS
+    # Both factors are one unit for equal sizes and weights, so laws are rational.
+    rows = np.stack([Front((1, 1)).scores(one, 1, 1) // unit for one in counts_of(universe)])
+
+    def law(row: Sequence[int], p: Fraction) -> list[Fraction]:
+        answers = SELECTORS[selector].ordered_probabilities(row, p, 2, "peeled")
+        return [answers[answer] for answer in sorted(answers)]
+
+    # Where all scores move one way a draw costs one step of the noise, else two.
+    most = 4 if relation is REPLACE else 2
+    for p in P:
+        assert checks.privacy_breach(rows, universe.pairs, law, p, most) is None
+    assert checks.privacy_breach(3 * rows, universe.pairs, law, P[1], most) is not None
 
 
 def test_borrowed_sensitivity_is_caught() -> None:

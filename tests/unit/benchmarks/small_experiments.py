@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from benchmarks.bench import Bench, Setting
-from benchmarks.result import HOLDS, Result, exact, mean
+from benchmarks.result import HOLDS, Difference, Result, exact, mean
 from benchmarks.rounds import Rounds
 from benchmarks.simulation import randomness
 
@@ -19,6 +19,18 @@ def drawn(result: Result, setting: Setting) -> None:  # noqa: ARG001 - it needs 
     result.table("both", ["what", "value"], [["mean", mean(words)], ["seven", 7]])
     result.claim("the mean is 0.5", f"{words.mean():.4f}", HOLDS)
     result.stored["words"] = words.tolist()
+
+
+def compared(result: Result, setting: Setting) -> None:
+    """A difference of 0.02 of noisy values, which few repetitions do not tell from none."""
+    words = iter(range(10_000))
+
+    def draw() -> float:
+        return 0.02 + (-1) ** next(words) * 0.3
+
+    gaps = setting.narrowed([draw() for _ in range(6)], draw, 0.1)
+    value, half = mean(gaps)
+    result.compare("ours is larger", f"{len(gaps)} runs", Difference(value, half, 0.1), "it is not")
 
 
 def slow(result: Result, setting: Setting) -> None:
@@ -49,4 +61,5 @@ EXPERIMENTS = (
     Bench("third", "A while too", slow, 4.0, paper=PAPER),
     Bench("later", "Needs the first", later, 1.0, paper=PAPER, needs=("first",)),
 )
+COMPARED = Bench("compared", "Open at first", compared, 1.0, paper=PAPER)
 BROKEN = Bench("broken", "Fails", broken, 1.0, paper=PAPER)

@@ -16,7 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks import files
 from benchmarks.bench import Setting
@@ -24,10 +27,11 @@ from benchmarks.numbers import formatted
 from benchmarks.reproduction import __main__ as command
 from benchmarks.reproduction.__main__ import EXPERIMENTS
 from benchmarks.reproduction.comparison import compare
+from benchmarks.reproduction.experiments.tree_search import hypervolume
 from benchmarks.reproduction.inventory import INVENTORY
 from benchmarks.reproduction.report import build, rendered
 from benchmarks.reproduction.runner import Run, work
-from benchmarks.result import Result, Verdict, marks
+from benchmarks.result import Difference, Result, Verdict, marks
 from tests.architecture.imports import ROOT
 from tests.support.data import data_file
 from tests.unit.benchmarks import small_experiments
@@ -107,6 +111,74 @@ def test_a_failure_is_said_and_leaves_no_result(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no"):
         work(small_experiments.BROKEN, Setting(tmp_path), tmp_path)
     assert list(files.results(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "verdict"),
+    [
+        (0.5, 0.1, Verdict.HOLDS),
+        (0.3, 0.1, Verdict.OTHERWISE),
+        (0.3, 0.31, Verdict.OPEN),
+        (0.05, 0.04, Verdict.FAILS),
+        (0.05, 0.06, Verdict.OPEN),
+        (-0.2, 0.1, Verdict.FAILS),
+        (-0.2, 0.4, Verdict.OPEN),
+    ],
+)
+def test_a_difference_below_the_stated_one_is_none(
+    value: float, half: float, verdict: Verdict
+) -> None:
+    assert Difference(value, half, equal=0.1, enough=0.4).verdict is verdict
+
+
+@given(value=st.floats(-5, 5), half=st.floats(0, 0.049))
+def test_a_narrow_interval_always_decides(value: float, half: float) -> None:
+    assert Difference(value, half, equal=0.1).verdict is not Verdict.OPEN
+
+
+def test_a_full_run_repeats_until_a_claim_is_decided(tmp_path: Path) -> None:
+    one = [small_experiments.COMPARED]
+
+    def claim() -> dict[str, Any]:
+        ((result,),) = [[*files.results(tmp_path)]]
+        return dict(result["claims"][0])
+
+    assert Run(one, tmp_path, Setting(tmp_path), 1, lambda _: None).all()
+    assert (claim()["verdict"], claim()["seen"]) == (Verdict.OPEN, "6 runs")
+    full = Run(one, tmp_path, Setting(tmp_path, full=True), 1, lambda _: None)
+    assert full.stored(*one) is None
+    assert full.all()
+    assert claim()["verdict"] == Verdict.FAILS
+    assert int(claim()["seen"].split()[0]) > 50
+    # What is decided is taken over, by either kind of run.
+    assert full.stored(*one)
+    assert Run(one, tmp_path, Setting(tmp_path), 1).stored(*one)
+
+
+def test_a_verdict_against_its_numbers_is_not_written(tmp_path: Path) -> None:
+    work(small_experiments.COMPARED, Setting(tmp_path, full=True), tmp_path)
+    assert Run([], tmp_path, Setting(tmp_path), 1, lambda _: None).all()
+    build(tmp_path)
+    path = tmp_path / "compared.json"
+    for wrong in (Verdict.HOLDS, Verdict.OTHERWISE, Verdict.OPEN):
+        seeded = files.read(path)
+        assert seeded is not None
+        seeded["claims"][0]["verdict"] = wrong
+        files.write(path, seeded)
+        with pytest.raises(ValueError, match="contradict their numbers: compared: ours is larger"):
+            build(tmp_path)
+        seeded["claims"][0]["verdict"] = Verdict.FAILS
+        files.write(path, seeded)
+    seeded["claims"][0]["difference"]["value"] = 1.0
+    files.write(path, seeded)
+    with pytest.raises(ValueError, match="contradict"):
+        build(tmp_path)
+
+
+def test_the_hypervolume_is_the_area_below_the_points() -> None:
+    points = np.array([[0.5, 0.8], [0.9, 0.2], [0.4, 0.7], [0.9, 0.2]])
+    assert hypervolume(points) == pytest.approx(0.9 * 0.2 + 0.5 * 0.6)
+    assert hypervolume(np.array([[1.0, 0.0], [0.0, 1.0]])) == 0
 
 
 # ---- the report --------------------------------------------------------------------------------

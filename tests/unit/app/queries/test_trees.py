@@ -130,7 +130,7 @@ def test_id3_by_every_criterion_and_sensitivity(
 
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
 @pytest.mark.parametrize("sensitivity", ["global", "local"])
-@pytest.mark.parametrize("objective", ["weighted_sum", "pareto"])
+@pytest.mark.parametrize("objective", ["weighted_sum", "pareto", "front"])
 def test_the_search_by_every_objective_and_sensitivity(
     table: Service,
     objective: str,

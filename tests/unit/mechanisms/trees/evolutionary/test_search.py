@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from mechanisms.selection import SELECTORS
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary import search as _search_function
 from mechanisms.trees.evolutionary.fitness import Fitness
+from mechanisms.trees.evolutionary.front import Front
 from mechanisms.trees.task import Task
 from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
@@ -98,6 +100,41 @@ def test_a_weighted_sum_beats_guessing_by_much() -> None:
     )
     # 4.7 and 2.5 on average; the gap is ten standard errors.
     assert np.mean(good) > np.mean(bad) + 1
+
+
+def test_a_front_trades_one_rate_for_the_other() -> None:
+    table, options = people(5000), replace(search_of(outputs=3, generations=3), fitness=Front())
+    loss = PrivacyLoss(10**14)
+    answers = [
+        rates(search(context(table, PUBLIC, loss, SeededRandomness(seed)), options), table)
+        for seed in range(6)
+    ]
+    positive, negative = (np.mean([one[side] for one in answers], axis=0) for side in (0, 1))
+    # The first draw weighs the negative rate by five sixths, the last one the positive rate.
+    assert positive[0] < positive[2]
+    assert negative[0] > negative[2]
+    # A single label has 1.
+    assert np.mean(positive + negative) > 1.6
+
+
+@pytest.mark.parametrize("selector", sorted(SELECTORS))
+def test_steps_of_a_front_add_up_to_the_loss(selector: str) -> None:
+    options = replace(search_of(selector=selector, selected=6, outputs=4), fitness=Front())
+    for nano in (10**7, 10**9 + 7, 10**13 + 1):
+        loss = PrivacyLoss(nano)
+        steps = options.steps(PUBLIC, loss)
+        assert total(steps) == loss
+        assert steps[0].loss.epsilon_nano == nano // 20
+        assert sum(step.times for step in steps[1:]) == sum(options.draws) == 16
+        whole = options.whole_for(loss).epsilon_nano
+        enough, less = (options.shares(PrivacyLoss(one))[1] for one in (whole, whole - 2))
+        assert less.epsilon_nano < nano <= enough.epsilon_nano
+
+
+def test_a_front_of_too_many_rows_is_refused() -> None:
+    domain = replace(PUBLIC.domain, max_rows=1 << 42)
+    with pytest.raises(UnsupportedQuery, match="rows"):
+        Front().check(replace(PUBLIC, domain=domain), 1, 1)
 
 
 def test_each_distinct_tree_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
