@@ -279,6 +279,7 @@ def _machine() -> dict[str, Any]:
     }
 
 
+@cache
 def _statements() -> str:
     """A hash of the sources that state work, and of all by which it is measured."""
     digest = sha256()

@@ -4,12 +4,17 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine, text
 
 from storage.database.expressions import MIGRATION_LOCK, lock_for_transaction
 from storage.errors import UnusableDatabase
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 SCRIPTS = Path(__file__).parents[1] / "migrations"
 
@@ -30,13 +35,9 @@ def migrate(engine: Engine, lock_folder: Path) -> None:
 
 def _upgrade(engine: Engine) -> None:
     from alembic import command
-    from alembic.config import Config
     from alembic.runtime.migration import MigrationContext
-    from alembic.script import ScriptDirectory
 
-    config = Config()
-    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
-    scripts = ScriptDirectory.from_config(config)
+    head, revisions = _revisions()
     with engine.execution_options(writing=True).begin() as connection:
         if engine.dialect.name == "postgresql":
             # Another process may migrate for longer than the usual limits, so none apply here.
@@ -44,14 +45,33 @@ def _upgrade(engine: Engine) -> None:
             connection.execute(text("SET LOCAL statement_timeout = 0"))
         lock_for_transaction(connection, MIGRATION_LOCK)
         current = MigrationContext.configure(connection).get_current_revision()
-        if current not in {None, *(script.revision for script in scripts.walk_revisions())}:
+        if current not in {None, *revisions}:
             raise UnusableDatabase(
                 f"the database has schema {current}, which is newer than this version knows; "
                 "start the version that wrote it, or a later one"
             )
-        if current != scripts.get_current_head():
+        if current != head:
+            config = _config()
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+
+
+@cache
+def _revisions() -> tuple[str | None, frozenset[str]]:
+    """The latest revision and all revisions; reading them takes longer than opening a database."""
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(_config())
+    revisions = frozenset(script.revision for script in scripts.walk_revisions())
+    return scripts.get_current_head(), revisions
+
+
+def _config() -> "Config":
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    return config
 
 
 @contextmanager

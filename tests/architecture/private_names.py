@@ -81,6 +81,7 @@ def project_findings() -> set[Finding]:
     }
 
 
+@cache
 def project_classes() -> dict[str, Class]:
     """Dotted name → class, for every class at the top of a module of the four packages."""
     classes: dict[str, Class] = {}

@@ -110,9 +110,6 @@ def test_its_library_is_pinned_to_a_minor_version(seam: Seam) -> None:
     assert re.fullmatch(r"==\d+\.\d+\.\*", str(requirement.specifier))
 
 
-CLASSES = project_classes()
-
-
 @pytest.mark.parametrize(
     ("source", "name"),
     [
@@ -153,7 +150,7 @@ CLASSES = project_classes()
 )
 def test_a_seeded_private_name_is_found(source: str, name: str) -> None:
     path = Path("app/seeded.py")
-    classes = CLASSES | classes_of(path, source)
+    classes = project_classes() | classes_of(path, source)
     assert {finding.name for finding in findings(path, source, classes)} == {name}
 
 
@@ -170,5 +167,5 @@ def test_a_seeded_private_name_is_found(source: str, name: str) -> None:
 )
 def test_own_and_documented_names_are_not_reported(source: str) -> None:
     path = Path("app/seeded.py")
-    classes = CLASSES | classes_of(path, source)
+    classes = project_classes() | classes_of(path, source)
     assert list(findings(path, source, classes)) == []

@@ -7,6 +7,7 @@ There are two classes, and r = e^−ε for the ε of one share.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 #: An outcome: ("leaf", label) if the root stops, else the place of the chosen attribute and the
@@ -41,6 +42,7 @@ def depth_one_probabilities(
     return law
 
 
+@cache
 def at_least_probability(noise: int, p: Fraction) -> Fraction:
     """P(X ≥ noise) for discrete Laplace noise X with P(X = k) ∝ p^|k|."""
     if noise <= 0:
@@ -54,6 +56,7 @@ def label_probabilities(counts: Sequence[int], p: Fraction) -> tuple[Fraction, F
     return first, 1 - first
 
 
+@cache
 def difference_at_least(difference: int, p: Fraction) -> Fraction:
     """P(X − Y ≥ difference) for independent X and Y with P(X = k) = P(Y = k) ∝ p^|k|.
 

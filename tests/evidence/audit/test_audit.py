@@ -38,9 +38,9 @@ def test_small_noise_is_flagged_and_ours_is_not(selector: str) -> None:
     assert flagged["three quarters"] >= RUNS - 1
 
 
-@pytest.mark.parametrize("audited", audit.whole_queries(), ids=lambda audited: audited.name)
-def test_whole_queries_are_not_flagged(audited: Audited) -> None:
-    assert audited.bound("full", 1000, SeededRandomness(1)) < EPSILON
+def test_whole_queries_are_not_flagged() -> None:
+    for audited in audit.whole_queries():
+        assert audited.bound("full", 1000, SeededRandomness(1)) < EPSILON, audited.name
 
 
 def test_a_whole_query_with_small_noise_is_flagged() -> None:

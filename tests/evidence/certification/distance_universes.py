@@ -93,27 +93,30 @@ def all_pairs(space: Universe) -> list[PairTables]:
 
 
 @cache
+def samplers(
+    space: Universe, context: str, sensitivity: Sensitivity, size: int
+) -> list[ContextSampler]:
+    """One sampler per member: to count its tables takes longer than to score them."""
+    public = plan_of(space, context, sensitivity, size)
+    return [ContextSampler(records, public, Inline()) for records in space.records]
+
+
+@cache
 def context_scores(
     space: Universe, context: str, sensitivity: Sensitivity, size: int, bits: int
 ) -> Array:
     """The scores of all candidates for the target's context, (members, candidates)."""
-    public = plan_of(space, context, sensitivity, size)
     target = len(space.levels) - 1
-    return np.array(
-        [
-            ContextSampler(records, public, Inline()).scores(target, bits)
-            for records in space.records
-        ]
-    )
+    drawings = samplers(space, context, sensitivity, size)
+    return np.array([drawing.scores(target, bits) for drawing in drawings])
 
 
 def dampening(space: Universe, context: str, size: int, horizon: int) -> tuple[Array, Array]:
     """u (members, candidates) and δ (members, t, 1) of the target, in grid steps."""
-    public = plan_of(space, context, Sensitivity.LOCAL, size)
     target = len(space.levels) - 1
     utilities, deltas = [], []
-    for records in space.records:
-        u, delta = ContextSampler(records, public, Inline()).measured(target)
+    for drawing in samplers(space, context, Sensitivity.LOCAL, size):
+        u, delta = drawing.measured(target)
         utilities.append(u)
         deltas.append(delta.at(np.arange(horizon))[:, None])
     return np.array(utilities), np.array(deltas)

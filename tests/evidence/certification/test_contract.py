@@ -40,7 +40,6 @@ SIZES = [
     for size in sizes
 ]
 every_universe = pytest.mark.parametrize("name, relation, size", SIZES)
-every_sensitivity = pytest.mark.parametrize("sensitivity", list(Sensitivity))
 #: The grid of queries, and coarse ones, where rounding has the most to break.
 GRIDS = (None, 1, 2, 3)
 
@@ -73,16 +72,13 @@ def test_utilities_follow_their_definition(
             assert utilities == [e // 1 for e in exact]
 
 
-@every_sensitivity
 @every_universe
-def test_delta_is_admissible(
-    name: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity
-) -> None:
+def test_delta_is_admissible(name: str, relation: NeighbouringRelation, size: Size) -> None:
     pairs = universe_of(name, relation, size).pairs
-    for bits in GRIDS:
-        table = tabulate(name, relation, size, sensitivity, bits)
-        assert checks.admissibility_breach(table.utilities, table.delta, pairs) is None, bits
-        assert checks.shape_breach(table.delta, table.cap, table.horizon) is None, bits
+    for sensitivity, bits in product(Sensitivity, GRIDS):
+        table, case = tabulate(name, relation, size, sensitivity, bits), (sensitivity, bits)
+        assert checks.admissibility_breach(table.utilities, table.delta, pairs) is None, case
+        assert checks.shape_breach(table.delta, table.cap, table.horizon) is None, case
 
 
 @every_universe
@@ -109,18 +105,18 @@ def test_the_shortfall_is_the_sum_up_to_the_horizon(
         assert (table.shortfall == missing).all(), (sensitivity, bits)
 
 
-@every_sensitivity
 @every_universe
 def test_scores_of_neighbours_differ_by_one_unit_at_most(
-    name: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity
+    name: str, relation: NeighbouringRelation, size: Size
 ) -> None:
     universe = universe_of(name, relation, size)
-    grid = public_grid(name, universe, sensitivity, None)
-    directions = (1, -1) if sensitivity is Sensitivity.SHIFTED else (1,)
-    for score_bits, direction in product((0, 1, 2, 20), directions):
-        score_rows = tabulate_scores(name, relation, size, sensitivity, score_bits, direction)
-        assert checks.largest_change(score_rows, universe.pairs) <= 1 << score_bits, score_bits
-        assert np.abs(score_rows).max() <= score_bound(grid, score_bits), score_bits
+    for sensitivity, score_bits in product(Sensitivity, (0, 1, 2, 20)):
+        grid = public_grid(name, universe, sensitivity, None)
+        for direction in (1, -1) if sensitivity is Sensitivity.SHIFTED else (1,):
+            case = sensitivity, score_bits, direction
+            score_rows = tabulate_scores(name, relation, size, *case)
+            assert checks.largest_change(score_rows, universe.pairs) <= 1 << score_bits, case
+            assert np.abs(score_rows).max() <= score_bound(grid, score_bits), case
 
 
 @every_universe

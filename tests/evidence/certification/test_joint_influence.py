@@ -37,7 +37,6 @@ from tests.evidence.certification import graphs
 from tests.evidence.certification.checks import Array
 from tests.evidence.certification.family import Size, Universe
 from tests.evidence.certification.objectives import measurements, objectives_of, weighted
-from tests.evidence.certification.test_contract import every_sensitivity
 from tests.evidence.certification.universes import (
     FAMILIES,
     public_grid,
@@ -135,7 +134,7 @@ def test_utilities_move_together_as_declared(
 
 
 @pytest.mark.parametrize("kind, relation, size", universes(FAST_TOGETHER))
-@every_sensitivity
+@pytest.mark.parametrize("sensitivity", list(Sensitivity))
 def test_objectives_move_together_as_declared(
     kind: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity
 ) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tests.evidence.certification.family import Size
 from tests.evidence.certification.universes import FAMILIES, tabulate_scores, universe_of
 
 P = [Fraction(1, 3), Fraction(9, 10)]
+DRAWS: tuple[Draws, ...] = ("peeled", "one_shot")
 CERTIFIED = [
     (name, relation)
     for name, utility in UTILITIES.items()
@@ -42,49 +44,43 @@ SIZES = [
 every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=SELECTORS)
 
 
-@pytest.mark.parametrize("score_bits", [0, 1, 2])
-@every_selector
 @pytest.mark.parametrize("sensitivity", list(Sensitivity))
 @pytest.mark.parametrize("name, relation, sizes", SIZES)
 def test_every_selection_is_private(
-    name: str,
-    relation: NeighbouringRelation,
-    sizes: Sequence[Size],
-    sensitivity: Sensitivity,
-    selector: Selector,
-    score_bits: int,
+    name: str, relation: NeighbouringRelation, sizes: Sequence[Size], sensitivity: Sensitivity
 ) -> None:
-    for size in sizes:
-        direction = UTILITIES[name].direction
-        scores = tabulate_scores(name, relation, size, sensitivity, score_bits, direction)
+    direction = UTILITIES[name].direction
+    for size, bits in product(sizes, (0, 1, 2)):
+        scores = tabulate_scores(name, relation, size, sensitivity, bits, direction)
         pairs = universe_of(name, relation, size).pairs
-        for p in P:
-            assert (
-                checks.privacy_breach(scores, pairs, selector.probabilities, p, 2 << score_bits)
-                is None
-            )
+        for selector, p in product(SELECTORS.values(), P):
+            breach = checks.privacy_breach(scores, pairs, selector.probabilities, p, 2 << bits)
+            assert breach is None, (size, bits, selector.name, p)
 
 
-@every_selector
-@pytest.mark.parametrize("draws", ["peeled", "one_shot"])
 @pytest.mark.parametrize("sensitivity", list(Sensitivity))
 @pytest.mark.parametrize("name, relation", CERTIFIED)
 def test_every_ordered_pair_is_private(
-    name: str,
-    relation: NeighbouringRelation,
-    sensitivity: Sensitivity,
-    draws: Draws,
-    selector: Selector,
+    name: str, relation: NeighbouringRelation, sensitivity: Sensitivity
 ) -> None:
+    for size in FAMILIES[UTILITIES[name].candidates, relation].tiny:
+        scores = tabulate_scores(name, relation, size, sensitivity, 1, UTILITIES[name].direction)
+        pairs = universe_of(name, relation, size).pairs
+        for selector, draws in product(SELECTORS.values(), DRAWS):
+            law = ordered_law(selector, draws)
+            # Each of two draws spends ε/2: λ = ε / (2 · 2^{q + 1}), so e^ε = p^(−2 · 2^{q + 1}).
+            breach = checks.privacy_breach(scores, pairs, law, P[0], 2 * (2 << 1))
+            assert breach is None, (size, selector.name, draws)
+
+
+def ordered_law(selector: Selector, draws: Draws) -> checks.Law:
+    """The probabilities of all ordered pairs."""
+
     def law(scores: Sequence[int], p: Fraction) -> list[Fraction]:
         answers = selector.ordered_probabilities(scores, p, 2, draws)
         return [answers[answer] for answer in sorted(answers)]
 
-    for size in FAMILIES[UTILITIES[name].candidates, relation].tiny:
-        scores = tabulate_scores(name, relation, size, sensitivity, 1, UTILITIES[name].direction)
-        pairs = universe_of(name, relation, size).pairs
-        # Each of two draws spends ε/2: λ = ε / (2 · 2^{q + 1}), so e^ε = p^(−2 · 2^{q + 1}).
-        assert checks.privacy_breach(scores, pairs, law, P[0], 2 * (2 << 1)) is None
+    return law
 
 
 def test_a_smaller_loss_is_refused() -> None:

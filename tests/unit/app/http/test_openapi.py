@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jsonschema
@@ -28,9 +30,11 @@ def operations(document: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-@pytest.fixture
-def document(client: TestClient) -> dict[str, Any]:
-    reply = client.get("/openapi.json")
+@pytest.fixture(scope="module")
+def document(shared: Callable[[], AbstractContextManager[Service]]) -> dict[str, Any]:
+    """The document, which no test changes: generating it takes longer than any test of it."""
+    with shared() as service:
+        reply = service.client.get("/openapi.json")
     assert reply.status_code == 200
     schema: dict[str, Any] = reply.json()
     return schema
