@@ -132,7 +132,7 @@ def opened(session: Session, setting: Setting, name: str) -> Dataset:
     return dataset
 
 
-def asked(session: Session, dataset: str, query: Mapping[str, Any]) -> float:
+def seconds_of(session: Session, dataset: str, query: Mapping[str, Any]) -> float:
     """Seconds until an answer is here."""
     body = {"dataset": dataset, "epsilon": "1", "query": query}
     started = time.perf_counter()
@@ -194,7 +194,9 @@ def run_before(result: Result, setting: Setting) -> None:
             for name in ("adult", "github"):
                 opened(session, setting, name)
         for label, (dataset, query, _) in EARLIER.items():
-            ways = {tree: partial(asked, one, dataset, query) for tree, one in sessions.items()}
+            ways = {
+                tree: partial(seconds_of, one, dataset, query) for tree, one in sessions.items()
+            }
             rounds = Rounds.of("seconds", ways, setting.times(15)).report(result, label)
             ratio = rounds.median("now") / rounds.median("before")
             result.measure(f"{label} / before", ratio, "×")

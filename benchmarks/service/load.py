@@ -98,8 +98,8 @@ def run_rates(result: Result, setting: Setting) -> None:
 @contextmanager
 def ana(session: Session, query: dict[str, Any]) -> Iterator[None]:
     """Ana has asked for all her queries; what has not begun at the end is cancelled."""
-    made = session.send("admin", "POST", "/v1/users", json={"name": "ana", "roles": ["analyst"]})
-    session.keys["ana"] = made["key"]
+    reply = session.send("admin", "POST", "/v1/users", json={"name": "ana", "roles": ["analyst"]})
+    session.keys["ana"] = reply["key"]
     cap = {"epsilon": "10000", "delta": "0"}
     session.send("owner", "PUT", "/v1/datasets/github/budgets/ana", json=cap)
     sent = of_github(query)
@@ -149,12 +149,12 @@ def run_beside(result: Result, setting: Setting) -> None:
         session.upload("small", b"sex\nMale\nFemale\n")
         github(session, setting)
         query = heavy(session)
-        asked = {"light": (body("0.001"), count), "heavy": (of_github(query), few)}
-        idle = {name: bob(session, *one) for name, one in asked.items()}
+        queries = {"light": (body("0.001"), count), "heavy": (of_github(query), few)}
+        idle = {name: bob(session, *one) for name, one in queries.items()}
         with ana(session, query):
-            beside = {name: bob(session, *one) for name, one in asked.items()}
+            beside = {name: bob(session, *one) for name, one in queries.items()}
     rows: list[list[Cell]] = [
-        [name, median(idle[name]), median(beside[name]), max(beside[name])] for name in asked
+        [name, median(idle[name]), median(beside[name]), max(beside[name])] for name in queries
     ]
     columns = ["query of Bob", "alone, s", "beside Ana, s", "longest beside Ana, s"]
     result.table(f"Bob beside {ANA} queries of Ana", columns, rows)
@@ -181,12 +181,12 @@ def run_misses(result: Result, setting: Setting) -> None:
         for one in black_boxes.questions():
             quote = session.send("analyst", "POST", "/v1/quotes", json=one.body("y"))
             lengths[one.name] = quote["seconds"]
-        asked = {
+        bodies = {
             one.name: request(session, json.dumps(one.body("y")).encode())
             for one in black_boxes.questions()
         }
-        short = cycle(sent for name, sent in asked.items() if lengths[name] <= SHORT)
-        long = cycle(sent for name, sent in asked.items() if lengths[name] > SHORT)
+        short = cycle(sent for name, sent in bodies.items() if lengths[name] <= SHORT)
+        long = cycle(sent for name, sent in bodies.items() if lengths[name] > SHORT)
         port, counts, over = session.service.port, [0, 0], Event()
 
         def pressed(kind: int, sent: Iterator[bytes], connections: int) -> None:

@@ -24,7 +24,7 @@ from mechanisms.trees.id3.budget import Budget, most_nodes
 from mechanisms.trees.id3.gaussian_budget import GaussianBudget
 from mechanisms.trees.id3.node import Node, as_json, prune
 from mechanisms.trees.id3.split_rule import BITS, CRITERIA, SplitRule
-from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, to_split
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, most_splits, to_split
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
@@ -58,21 +58,25 @@ class Id3:
         names = {one.name: (one.name, task.classes.name) for one in task.attributes}
         missing = [name for name in names if stored_table(dataset, names[name]) is None]
         stored = sum(rows_read(dataset, names[one], rows) for one in names if one not in missing)
+        most = [most_nodes(task.levels, depth) for depth in range(self.splits + 1)]
+        splits: list[int] = []
+        if self.splits:
+            spread = variance(self.budget(loss).count_law)
+            by_rows = most_splits(task.levels, len(task.labels), spread, rows)
+            splits = list(map(min, most[: self.splits], by_rows))
         # Where nodes are many, fewer attributes are counted together. So at each depth the largest
         # number of nodes decides.
-        most = [most_nodes(task.levels, depth) for depth in range(self.splits + 1)]
         sizes = {one.name: len(one.levels) for one in task.attributes}
         root = len(joined([sizes[name] for name in missing], len(task.labels)))
-        below = sum(
-            len(joined(task.levels, nodes * len(task.labels))) for nodes in most[1 : self.splits]
-        )
+        below = sum(len(joined(task.levels, nodes * len(task.labels))) for nodes in splits[1:])
         counted = work("rows of nodes", stored + rows * (root + below)) if self.splits else NOTHING
         # The limit on nodes is one of the whole tree, and not of each depth.
-        nodes = min(sum(most), MAX_NODES)
+        nodes = min(sum(most), MAX_NODES, 1 + sum(splits) * max(task.levels))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
         each = work("nodes", nodes * NODE + cells)
         dearer = GAUSSIAN_WORK if loss.unpriced else 1
-        return together(counted, times(scored, self.splits), times(each, dearer))
+        chosen = work("splits", sum(splits), self.splits)
+        return together(counted, times(scored, self.splits), times(each, dearer), chosen)
 
     def budget(self, loss: PrivacyLoss, splits: int | None = None) -> Budget | GaussianBudget:
         """The shares of a tree of so many splits on a path, by default ``self.splits``."""
@@ -167,6 +171,7 @@ class _TreeGrowth:
             task.cells,
             variance(law),
             self.nodes,
+            row_bound(self.context.dataset),
         )
 
     def _descend(self, parents: Sequence[Node], chosen: Sequence[int]) -> None:

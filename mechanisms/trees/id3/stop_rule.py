@@ -35,11 +35,13 @@ def to_split(
     cells: int,
     variance: Fraction,
     nodes: int,
+    rows: int,
 ) -> list[int]:
     """The numbers of the nodes of one depth that are split, ascending.
 
-    If a tree could exceed ``MAX_NODES``, or its counters the memory, nodes of the largest noisy
-    counts come first.
+    Nodes of the largest noisy counts come first if a tree could exceed ``MAX_NODES``, or its
+    counters the memory, or if the nodes would take more rows than there may be. So the number of
+    splits, and the time they take, have a public bound.
 
     Args:
         noisy: released record counts.
@@ -47,15 +49,24 @@ def to_split(
         classes, cells: |C|, and the number of counters of one node.
         variance: a bound on that of the noise of one count.
         nodes: the number of nodes of the tree so far.
+        rows: the public bound on all rows.
 
     Privacy: a function of released values.
     """
     least = {t: least_count_of(variance, t, classes) for t in set(levels)}
     eligible = [i for i, count in enumerate(noisy) if count >= least[levels[i]]]
     eligible.sort(key=lambda i: (-noisy[i], i))
-    room, chosen = MAX_NODES - nodes, []
+    room, unused, chosen = MAX_NODES - nodes, rows, []
     for i in eligible[: max(1, MAX_COUNTERS // cells)]:
-        if levels[i] <= room:
+        if unused > 0 and levels[i] <= room:
             room -= levels[i]
+            unused -= least[levels[i]]
             chosen.append(i)
     return sorted(chosen)
+
+
+def most_splits(levels: Sequence[int], classes: int, variance: Fraction, rows: int) -> list[int]:
+    """Public bounds on the nodes that ``to_split`` splits at each depth, for attributes of these
+    levels. So deep a node has spent one attribute per depth, at most those of most levels."""
+    widest = sorted(levels, reverse=True)
+    return [-(-rows // least_count_of(variance, most, classes)) for most in widest]

@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 
 from accounting.privacy_loss import NANO
 from mechanisms.model.tree_shape import MAX_NODES
-from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count, least_count_of, to_split
+from mechanisms.trees.id3.stop_rule import (
+    MAX_COUNTERS,
+    least_count,
+    least_count_of,
+    most_splits,
+    to_split,
+)
 
 #: The variance bound of Laplace noise at ε = 1.
 ONE = Fraction(2)
+#: More than any nodes here take.
+ROWS = 10**9
 
 
 @given(st.integers(1, 10**13), st.integers(1, 5000), st.integers(2, 100))
@@ -43,17 +51,42 @@ def test_noise_of_any_variance_splits_at_its_deviation(
 def test_nodes_below_their_own_bound_stop() -> None:
     # √2 · 2 · 2 = 5.66 and √2 · 3 · 2 = 8.49 at ε = 1.
     noisy, levels = [5, 6, 8, 9, -20], [2, 2, 3, 3, 2]
-    assert to_split(noisy, levels, 2, 10, ONE, 1) == [1, 3]
+    assert to_split(noisy, levels, 2, 10, ONE, 1, ROWS) == [1, 3]
 
 
 def test_where_there_is_no_room_the_largest_go_first() -> None:
     noisy, levels = [10_000, 30_000, 20_000, 40_000], [10, 10, 10, 30]
     full = MAX_NODES - 25
-    assert to_split(noisy, levels, 2, 10, ONE, full) == [1, 2]
-    assert to_split(noisy, levels, 2, 10, ONE, MAX_NODES) == []
+    assert to_split(noisy, levels, 2, 10, ONE, full, ROWS) == [1, 2]
+    assert to_split(noisy, levels, 2, 10, ONE, MAX_NODES, ROWS) == []
+
+
+def test_nodes_take_no_more_rows_than_there_may_be() -> None:
+    # Of three levels and two classes a node takes 9 rows at ε = 1, and of two levels 6.
+    noisy, levels = [10, 40, 12, 20, 30], [3, 3, 2, 3, 2]
+    assert to_split(noisy, levels, 2, 10, ONE, 1, 16) == [1, 3, 4]
+    assert to_split(noisy, levels, 2, 10, ONE, 1, 15) == [1, 4]
+    assert to_split(noisy, levels, 2, 10, ONE, 1, 9) == [1]
+
+
+@given(
+    st.lists(st.integers(2, 9), min_size=1, max_size=5),
+    st.lists(st.integers(-50, 500), min_size=1, max_size=60),
+    st.integers(1, 2000),
+    st.data(),
+)
+def test_splits_of_a_depth_have_a_public_bound(
+    levels: list[int], noisy: list[int], rows: int, data: st.DataObject
+) -> None:
+    """For nodes that have spent one attribute per depth, whichever it was."""
+    bounds = most_splits(levels, 2, ONE, rows)
+    depth = data.draw(st.integers(0, len(levels) - 1))
+    of_rest = st.permutations(levels).map(lambda order: max(order[depth:]))
+    widest = [data.draw(of_rest) for _ in noisy]
+    assert len(to_split(noisy, widest, 2, 10, ONE, 1, rows)) <= bounds[depth]
 
 
 def test_counters_of_a_level_are_bounded() -> None:
     noisy, levels = [1000] * 40, [2] * 40
-    assert len(to_split(noisy, levels, 2, MAX_COUNTERS // 16, ONE, 1)) == 16
-    assert len(to_split(noisy, levels, 2, MAX_COUNTERS * 2, ONE, 1)) == 1
+    assert len(to_split(noisy, levels, 2, MAX_COUNTERS // 16, ONE, 1, ROWS)) == 16
+    assert len(to_split(noisy, levels, 2, MAX_COUNTERS * 2, ONE, 1, ROWS)) == 1
