@@ -35,7 +35,7 @@ TABLES = (
     "soybean",
 )
 #: Runs for each recall. The recalls of the small graphs lie near their bars.
-RUNS = {"github": 400, "enron": 400}
+RUNS = {"github": 800, "enron": 400}
 DEGREE, DENSITY, BETWEENNESS = "degree", "egocentric_density", "egocentric_betweenness"
 NODES: Mapping[str, Any] = {"nodes": "all"}
 HITS = ("positive_rate", "negative_rate", "positives", "negatives")
@@ -225,8 +225,8 @@ def trees_of(domain: TableDomain, attributes: Sequence[str]) -> Mapping[str, Any
 #: By attribute: k, and the ε of the bar under each relation. A replacement is a removal and an
 #: addition, so it takes twice the ε for the same noise.
 COUNTED = (("native-country", 10, 0.16, 0.31), ("occupation", 5, 0.0035, 0.007))
-#: The rivals and the stride that bound the recall of occupations under replace.
-COMPARED = (5, 16)
+#: The rivals, the unit and the stride that bound the recall of occupations under replace.
+COMPARED = (5, 12, 16)
 
 
 def counts(result: Result, setting: Setting) -> None:

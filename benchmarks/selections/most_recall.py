@@ -14,31 +14,33 @@ It may compare some of these tables alone, because fewer tables have fewer condi
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
-from math import exp, gcd
+from math import exp
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-#: Records of each rival beyond those of the last, in units of a common divisor, falling.
+#: Records of each rival beyond those of the last, in units, falling.
 Table = tuple[int, ...]
 #: A sum of variables of the linear programme, by their numbers.
 Row = Mapping[int, float]
 
 
 def most_recall_of_counts(
-    counts: Sequence[int], k: int, epsilon: float, rivals: int = 2, stride: int = 1
+    counts: Sequence[int], k: int, epsilon: float, rivals: int = 2, unit: int = 1, stride: int = 1
 ) -> float:
     """A bound on the expected recall of the k most frequent values under replace.
 
     Args:
         counts: the records of each value, falling; more than k values.
         rivals: how many values are compared, 2 to k + 1: the last of the k, and the next.
+        unit: records that move together; divides every gap between rivals.
         stride: compares tables whose counts differ from those at hand by multiples of this many
-            units, up to the order of the rivals. A unit is the common divisor of all gaps.
+            units, up to the order of the rivals.
     """
     gaps = [count - counts[k] for count in counts[k + 1 - rivals : k + 1]]
-    unit = gcd(*gaps)
+    if any(gap % unit for gap in gaps):
+        raise ValueError(f"units of {unit} records do not divide the gaps {gaps}")
     table = tuple(gap // unit for gap in gaps)
     return 1 - _least_misses(table, epsilon * unit, stride) / k
 
@@ -70,7 +72,8 @@ def _least_misses(table: Table, epsilon: float, stride: int) -> float:
     ratios = [{a: exp(-epsilon * units), b: -1.0} for (a, b), units in moved.items() if a != b]
     sums = [{place: float(chances(one).count(place)) for place in chances(one)} for one in first]
     goal = np.zeros(width * len(first))
-    goal[chances(table)[:-1]] = 1
+    # Equal rivals share a variable.
+    np.add.at(goal, chances(table)[:-1], 1)
     best = linprog(
         goal,
         *(_matrix(ratios, goal.size), np.zeros(len(ratios))),

@@ -13,6 +13,7 @@ import pytest
 
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.model.sensitivity import Sensitivity
+from mechanisms.selection.choice import order_preserving
 from mechanisms.selection.dampening import dampened_scores, global_scores, score_bound
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.covering import ConstantSensitivity
@@ -117,6 +118,36 @@ def test_scores_of_neighbours_differ_by_one_unit_at_most(
             score_rows = tabulate_scores(name, relation, size, *case)
             assert checks.largest_change(score_rows, universe.pairs) <= 1 << score_bits, case
             assert np.abs(score_rows).max() <= score_bound(grid, score_bits), case
+
+
+def inversions(
+    name: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity
+) -> int:
+    """How often a candidate of higher utility has the lower score, on all datasets together."""
+    utilities = tabulate(name, relation, size, sensitivity).utilities
+    direction = UTILITIES[name].direction
+    score_rows = tabulate_scores(name, relation, size, sensitivity, 20, direction)
+    better = utilities[:, :, None] > utilities[:, None, :]
+    return int((better & (score_rows[:, :, None] < score_rows[:, None, :])).sum())
+
+
+@every_sensitivity
+@every_universe
+def test_scores_keep_the_order_of_utilities_where_quotes_say_so(
+    name: str, relation: NeighbouringRelation, size: Size, sensitivity: Sensitivity
+) -> None:
+    grid = public_grid(name, universe_of(name, relation, size), sensitivity, None)
+    if order_preserving(sensitivity, grid):
+        assert inversions(name, relation, size, sensitivity) == 0
+
+
+def test_shifted_rates_may_turn_the_order_round() -> None:
+    """Two tables of up to four records suffice, so quotes must not promise the order."""
+    relation, size, shifted = NeighbouringRelation.ADD_REMOVE, (4, 2, 1, 2), Sensitivity.SHIFTED
+    for name in ("true_positive_rate", "true_negative_rate"):
+        assert inversions(name, relation, size, shifted) == 2
+        grid = public_grid(name, universe_of(name, relation, size), shifted, None)
+        assert not order_preserving(shifted, grid)
 
 
 @every_universe

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.reproduction.experiments.pareto_nodes import points, true_top
+from benchmarks.reproduction.experiments.pareto_nodes import (
+    median_dominators,
+    points,
+    true_top,
+)
 from benchmarks.selections.cases import BETWEENNESS, Case, true_order
+from mechanisms.model.sensitivity import Sensitivity
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 
 #: A triangle with a tail: 0-1-2, and 2-3-4.
@@ -21,6 +26,14 @@ def test_the_true_top_breaks_ties_by_degree_then_density_then_order() -> None:
     at = points(KITE)
     assert at[0].tolist() == [2, 2, 3, 2, 1]
     assert true_top(KITE, at).tolist() == [2, 0, 1]
+
+
+def test_the_median_of_dominators_goes_from_that_of_all_nodes_to_none() -> None:
+    """Four of seven nodes are ends of single edges, which the three of a triangle beat."""
+    edges = [(0, 1), (0, 2), (1, 2), (3, 4), (5, 6)]
+    case = Case("triangle", dataset_of(7, 6), records_of(graph_of(7, edges)))
+    assert median_dominators(case, Sensitivity.GLOBAL, 1e-6) == 3
+    assert median_dominators(case, Sensitivity.GLOBAL, 1e3) == 0
 
 
 def test_with_a_large_loss_the_private_top_is_the_true_one() -> None:
