@@ -6,7 +6,7 @@ at a point where its learner is within one point of accuracy of the best of the 
 The forest of diffprivlib learns from the same rows (``rival_forest`` names its faults).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Bar, Bench, Setting, rows_of
 from benchmarks.data.tables import Table
-from benchmarks.result import Result, mean
+from benchmarks.result import Cell, Result, mean
 from benchmarks.simulation import randomness
 from benchmarks.trees.rival_forest import predictions
 from benchmarks.trees.tables import accuracy, grown, tree_table
@@ -158,7 +158,7 @@ def accuracies(folder: Path, name: str, epsilon: float, runs: int) -> dict[str, 
 
 
 def measured(result: Result, setting: Setting) -> None:
-    near, rows = 0, []
+    near, rows = 0, list[Sequence[Cell]]()
     for name in TABLES:
         points = [
             accuracies(setting.data, name, epsilon, setting.times(RUNS)) for epsilon in EPSILONS
