@@ -100,16 +100,15 @@ def co_degree(graph: Graph, v: int) -> int:
 
 
 def core_number(graph: Graph, v: int) -> Fraction:
-    """By its definition: the largest of the least degrees of all subgraphs with v in them."""
-    others = [1 << w for w in range(len(graph)) if w != v]
-    groups = (
-        sum(chosen) | 1 << v
-        for size in range(len(others) + 1)
-        for chosen in combinations(others, size)
-    )
-    return Fraction(
-        max(min((graph[w] & group).bit_count() for w in members(group)) for group in groups)
-    )
+    """The largest k such that v is left after all nodes of fewer than k neighbours are removed."""
+    left, core = (1 << len(graph)) - 1, 0
+    while left >> v & 1:
+        loose = [w for w in members(left) if (graph[w] & left).bit_count() <= core]
+        if not loose:
+            core += 1
+        for w in loose:
+            left &= ~(1 << w)
+    return Fraction(core)
 
 
 def h_index(graph: Graph, v: int) -> Fraction:
