@@ -97,7 +97,8 @@ class Observed:
             # of users and datasets.
             template = scope.get("route")
             route = getattr(template, "path", "(none)")
-            # Danger: the time to read and prepare records depends on them.
+            # Danger: the time to read and prepare records depends on them, so the metrics must not
+            # contain the durations of uploads.
             is_timed = not getattr(template, "takes_records", False)
             seconds = time.perf_counter() - started if is_timed else None
             self._metrics.observe(method, route, status, seconds)

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
+from multiprocessing import parent_process
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -62,6 +63,9 @@ def _application(create: Callable[[Settings], FastAPI], settings: Settings) -> F
         if sys.platform == "linux":
             # The port must be free again when the process that watches this one was killed.
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        watching = parent_process()
+        if watching is not None and not watching.is_alive():
+            sys.exit("the process that watches this one has ended")
         for file in Path(folder).glob("gauge_live*.db"):
             pid = int(file.stem.rpartition("_")[2])
             if not Path(f"/proc/{pid}").exists():

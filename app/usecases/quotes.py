@@ -35,8 +35,8 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
     if request.target is None:
         loss = request.loss
     else:
-        # The search takes up to seconds for forests, so it keeps neither the event loop waiting nor
-        # more threads than one analyst may have.
+        # Finding the ε that reaches the target may take seconds for forests. So it runs in a thread
+        # beside the event loop, and within the limit on such threads of one analyst.
         with services.reads.slot(caller.id):
             loss = await asyncio.to_thread(query.loss_reaching, public, request.target)
         if not MIN_QUERY_EPSILON_NANO <= loss.epsilon_nano <= MAX_QUERY_EPSILON_NANO:

@@ -154,7 +154,8 @@ class ClusteringPlan:
         if self.metric is None:
             return (self.moves * len(self.attributes)) << (2 * bits)
         longest = (1 << bits) + isqrt(sum(self.metric.levels)) + 1
-        # A replacement in one cluster moves its sums by a difference, of up to twice the length.
+        # Replacing one record within a cluster moves its sums by the difference of two vectors,
+        # which is at most twice as long as the longest one.
         return (4 if self.moves > 1 else 1) * len(self.attributes) * longest**2
 
     def bits_at(self, loss: PrivacyLoss) -> int:

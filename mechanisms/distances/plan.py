@@ -315,7 +315,8 @@ def _check_limits(plan: Plan) -> None:
             )
         if prod(sorted(levels)[-k - 1 :]) >= 1 << 62:
             raise UnsupportedQuery("subsets of these attributes have too many combinations")
-        # Both the contexts alone and the contexts with a target are counted.
+        # Each context, a subset of attributes, takes two tables of counts: its own, and one with
+        # the target attribute added.
         counts += comb(m, k + 1) + comb(m, k) if several else 2 * comb(m - 1, k)
     if counts * plan.rows > MAX_WORK:
         raise UnsupportedQuery(

@@ -134,7 +134,8 @@ class _Coins:
         threshold = round((balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
         against = log_odds + threshold / (1 << _THRESHOLD_BITS)
         errors = _ERROR * (1 + np.abs(against) + np.abs(log_odds))
-        # The difference is surely below the exact y, and any smaller shell is valid.
+        # y less the bound on its error is surely below the exact y. A shell that is too small costs
+        # more tosses and keeps the law exact; one that is too large would change it.
         shells = np.clip((against - errors) / _SHELL, 0, DEEPEST).astype(np.int64)
         return cls(gaps, threshold, rate, against, errors, shells, widen)
 

@@ -97,7 +97,7 @@ class Hubs:
         """Whether the first ``clip`` steps δ(0), δ(1), … leave a part of u(degree) uncovered."""
         fewer = np.maximum(degree - np.arange(min(clip, degree), dtype=np.int64), 2)
         steps = int((-(-(2 << self.bits) // fewer)).sum())
-        # Every step beyond the degree has the largest width, a whole unit of density.
+        # At a distance beyond the degree δ is the whole range of the density.
         steps += max(clip - degree, 0) << self.bits
         covered = clip * self.degree + self.density * steps
         return covered < self.degree * degree + (self.density << self.bits)

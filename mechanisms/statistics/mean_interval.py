@@ -90,7 +90,9 @@ def exceeding_probability(pair: NoisyPair, shift: float) -> float:
 def tail(distance: float, weight: float, rate: Rate) -> float:
     """P(|Z + w·Y| ≥ t) for Laplace noise Z of scale 1 and Y discrete Laplace of this rate.
 
-    Up to K = ⌊t / w⌋ the mean of Z + w·y lies inside ±t, and outside of it from K + 1 on.
+    ``distance`` is t, ``weight`` is w, and p is e to the minus rate: P(Y = y) is in proportion to
+    p^|y|. By symmetry only y ≥ 0 is summed. Up to y = K = ⌊t / w⌋ the mean of Z + w·y lies inside
+    ±t, and outside of it from K + 1 on.
     """
     decay = float(rate.exponent())
     if weight == 0 or not isfinite(distance / weight):

@@ -52,7 +52,8 @@ _VERSION = int(FactKind.UNTOLD_VERSION)
 _LIMIT = int(FactKind.LIMIT)
 _REQUEST = int(FactKind.REQUEST)
 _FREEZE = int(FactKind.FREEZE)
-#: The kind of entry that each action of a fact of a freeze states.
+#: A fact says that an account was frozen or freed: for each of these actions, the kind of the
+#: ledger entry that must exist for it.
 _FREEZES = {
     "ledger.freeze": int(EntryKind.FREEZE),
     "ledger.accept_rollback": int(EntryKind.UNFREEZE),

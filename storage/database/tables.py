@@ -174,7 +174,8 @@ budget_account = _table(
     Column("epoch", Small, nullable=False, server_default=text("13")),  # EPOCH of its schema
     Column("until_us", Big),  # takes no new charge from this moment on; null: never
     UniqueConstraint("rank", "dataset_id", "analyst_id", "key_id"),
-    # The guard of ``accounting.account.admits``, for the sums as they are.
+    # The last defence behind the guard: no statement can store sums that
+    # ``accounting.account.admits`` would refuse.
     CheckConstraint(
         "charged_eps_n >= 0 AND charged_rho_f >= 0 AND charged_unpriced >= 0"
         " AND charged_delta_a BETWEEN 0 AND lim_delta_a"

@@ -79,8 +79,8 @@ class RemoteFiles(Files):
         if labels is None:
             yield None
             return
-        # The names are written in the folder of dataset 0, which no dataset is. Their own dataset
-        # may have no number yet.
+        # The names of the nodes are written in the folder of dataset 0, a number that no dataset
+        # has, because their own dataset may not be registered yet.
         staging = self.staging_folder(0)
         try:
             with room():

@@ -49,7 +49,7 @@ class Quoted:
     #: Which sums admit the charge in an account that counts in ρ: "by ε", "by ρ" or "by ε and by
     #: ρ". Empty in an account that counts in ε alone.
     admitted: str
-    #: Whether this would be the first charge of the account that has no finite ε.
+    #: Whether this charge has no finite ε, while all charges of the account so far have one.
     closes_epsilon: bool
     curl: str
     python: str

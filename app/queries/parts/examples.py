@@ -88,8 +88,8 @@ class Examples:
     queries: Mapping[str, Example] = field(default_factory=dict)
     quotes: Mapping[str, Example] = field(default_factory=dict)
     typical: tuple[TypicalQuestion, ...] = ()
-    #: Further queries that name no attribute. They stand for the kind on datasets for which it has
-    #: no typical question.
+    #: Example queries that name no attribute. The page of a dataset shows the first that fits where
+    #: the kind has no typical question for such a dataset.
     plain: tuple[Body, ...] = ()
 
     def standing_for_the_kind(self, dataset_kind: str) -> Iterator[Body]:

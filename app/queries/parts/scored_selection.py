@@ -64,7 +64,8 @@ FIRST_DEFAULTS: Mapping[str, str] = {
     "draws": "peeled",
 }
 
-#: λ = 3: the clip of scores at the passes changes an answer with probability e^−3 at most.
+#: Scores below the best by more than ``passes`` units are raised to that. From the ε on that quotes
+#: state, this changes the answer with a probability of at most e^−3.
 _UNSEEN = 3.0
 
 

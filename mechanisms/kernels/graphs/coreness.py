@@ -53,8 +53,8 @@ def _core_numbers(indptr: Offsets, indices: Nodes) -> Nodes:
             w = indices[e]
             if core[w] <= core[v]:
                 continue
-            # The neighbour changes places with the first node of its degree, which then begins one
-            # place later.
+            # The neighbour w loses one degree: it changes places with the first node of its degree,
+            # and the nodes of that degree then begin one place later in ``order``.
             first = starts[core[w]]
             other = order[first]
             order[place[w]], place[other] = other, place[w]

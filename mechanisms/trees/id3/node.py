@@ -39,7 +39,8 @@ class Node:
     children: list[Node] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     raw: list[int] = field(default_factory=list)
-    #: For each law of noise, the number of noise draws of that law in one raw count.
+    #: A raw count is a sum of noisy counts, once leaves are pruned. For each law of noise, the
+    #: number of its draws in that sum.
     noises: dict[Law, int] = field(default_factory=dict)
     pruned: bool = False
 

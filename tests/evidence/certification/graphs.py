@@ -100,14 +100,14 @@ def co_degree(graph: Graph, v: int) -> int:
 
 
 def core_number(graph: Graph, v: int) -> Fraction:
-    """The largest k such that v is left after all nodes of fewer than k neighbours are removed."""
-    left, core = (1 << len(graph)) - 1, 0
-    while left >> v & 1:
-        loose = [w for w in members(left) if (graph[w] & left).bit_count() <= core]
+    """The largest k such that v stays when nodes of fewer than k neighbours are removed for ever."""
+    group, core = (1 << len(graph)) - 1, 0
+    while group >> v & 1:
+        loose = [w for w in members(group) if (graph[w] & group).bit_count() <= core]
         if not loose:
             core += 1
         for w in loose:
-            left &= ~(1 << w)
+            group &= ~(1 << w)
     return Fraction(core)
 
 
