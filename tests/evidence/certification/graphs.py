@@ -100,7 +100,7 @@ def co_degree(graph: Graph, v: int) -> int:
 
 
 def core_number(graph: Graph, v: int) -> Fraction:
-    """The largest k such that v stays when nodes of fewer than k neighbours are removed for ever."""
+    """The largest k such that v stays when nodes of fewer than k neighbours go, again and again."""
     group, core = (1 << len(graph)) - 1, 0
     while group >> v & 1:
         loose = [w for w in members(group) if (graph[w] & group).bit_count() <= core]
