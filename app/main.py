@@ -27,7 +27,7 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
     ``opener`` makes the services; tests of the HTTP layer pass their own. Without ``fast_lane``,
     queries pass through the same middleware and routing as all other requests.
     """
-    metrics = Metrics()
+    metrics = Metrics(several=settings.processes > 1)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

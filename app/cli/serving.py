@@ -45,7 +45,7 @@ def serve(
 ) -> None:
     """Serve in the foreground until SIGTERM or Ctrl-C; what is not given comes from PURSE_…."""
     from app.main import create_app
-    from app.service.listening import listen
+    from app.service.listening import run, server_config
     from app.service.startup import opened
 
     options: dict[str, Any] = {
@@ -60,15 +60,16 @@ def serve(
         make_data_folder(settings)
     except OutOfReach as error:
         fail(str(error))
+    create = partial(create_app, opener=partial(opened, first_admin=_show_key_file))
+    try:
+        config = server_config(create, settings, raise_limit())
+    except ValueError as error:
+        fail(str(error))
     # After a clean stop, uvicorn sends itself the signal again. These handlers ignore it, so that
     # the command ends with status 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    try:
-        create = partial(create_app, opener=partial(opened, first_admin=_show_key_file))
-        listen(create, settings, raise_limit())
-    except ValueError as error:
-        fail(str(error))
+    run(config)
 
 
 COMMANDS = (serve, demo, version)

@@ -363,8 +363,8 @@ class Settings(BaseSettings):
         return self.workers or os.cpu_count() or 1
 
     def slots(self) -> int:
-        """The most heavy queries that run at the same time."""
-        return 3 if self.kernel_threads() <= 4 else 4
+        """The most heavy queries that run at the same time in one process."""
+        return max(1, (3 if self.kernel_threads() <= 4 else 4) // self.processes)
 
     def of_each_process(self) -> Self:
         """These settings with the share of the machine that each of the processes may take."""

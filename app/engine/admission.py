@@ -42,7 +42,8 @@ class InFlight:
     """Queries between their reservation and their deadline; safe between threads.
 
     With ``shares``, an analyst with less than an equal share of ``total`` is admitted even when the
-    others have used it up. So a few analysts never keep all others out.
+    others have used it up, until twice ``total`` are under way. So a few analysts do not keep all
+    others out.
     """
 
     def __init__(self, per_analyst: int, total: int, *, shares: bool = False) -> None:
@@ -58,7 +59,8 @@ class InFlight:
             if own >= self._per_analyst:
                 raise RateLimited
             analysts = len(self._counts) + (own == 0)
-            if self._all >= self._total and not (self._shares and own < self._total // analysts):
+            has_share = self._shares and own < self._total // analysts
+            if self._all >= (2 * self._total if has_share else self._total):
                 raise Busy
             self._counts[analyst_id] += 1
             self._all += 1

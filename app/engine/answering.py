@@ -92,7 +92,10 @@ class UnderWay:
     #: Ends with the reply, at the deadline.
     task: asyncio.Task[Reply]
     #: Seconds from the begin to the deadline. Each missed deadline doubles it.
-    length: float = 0.0
+    length: float
+    #: Whether the caller waits for the deadline. A reply of 202 leaves before it, and would be late
+    #: by the run time of work on the event loop.
+    is_awaited: bool
 
     @property
     def is_first(self) -> bool:
@@ -201,7 +204,8 @@ class Answering:
             )
             ticket = Ticket(analyst.id, self._clock.length(seconds), seconds, priced.cost.bytes)
             charged: asyncio.Future[UnderWay] = asyncio.get_running_loop().create_future()
-            run = self._run(reserve, request, priced, records, ticket, charged)
+            is_awaited = wait > 0 and wait >= ticket.length
+            run = self._run(reserve, request, priced, records, ticket, charged, is_awaited)
             task = asyncio.create_task(run)
         finally:
             if task is None:
@@ -224,6 +228,7 @@ class Answering:
         records: Records,
         ticket: Ticket,
         charged: asyncio.Future[UnderWay],
+        is_awaited: bool,
     ) -> Reply:
         """Charge a query, do its work, and return its reply, or the one stored under its key.
 
@@ -241,7 +246,9 @@ class Answering:
             now, task = time.monotonic(), asyncio.current_task()
             assert task is not None, "this coroutine runs in a task"
             begun = self._scheduler.enter(ticket, now)
-            under_way = UnderWay(outcome, records, ticket, now, begun, task, ticket.length)
+            under_way = UnderWay(
+                outcome, records, ticket, now, begun, task, ticket.length, is_awaited
+            )
             self._under_way[outcome.query_id] = under_way
             if self._keeper is None:
                 self._keeper = asyncio.create_task(self._keep_all())
@@ -391,7 +398,7 @@ class Answering:
             under_way.ticket,
             priced.cost.work.keys(),
         )
-        if ticket.cost <= INLINE and kinds <= self._warm:
+        if under_way.is_awaited and ticket.cost <= INLINE and kinds <= self._warm:
             job = self._execution.inline(self._compute, under_way, request, priced)
         else:
             job = self._execution.job(self._compute, under_way, request, priced)

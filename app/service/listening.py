@@ -19,7 +19,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 from prometheus_client.multiprocess import mark_process_dead
-from starlette.types import ASGIApp
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from app.config.descriptors import BACKLOG, connections_within
@@ -42,37 +42,6 @@ PR_SET_PDEATHSIG = 1
 COLLECT_AFTER = 50_000
 
 
-def listen(create: Callable[[Settings], FastAPI], settings: Settings, descriptors: int) -> None:
-    """Serve until a signal says stop. Each process makes its own application by ``create``.
-
-    Raises: ValueError for too few descriptors.
-    """
-    own = settings.of_each_process()
-    config = server_config(partial(_application, create, own), own, descriptors)
-    if settings.processes == 1:
-        uvicorn.Server(config).run()
-        return
-    with TemporaryDirectory(prefix="privypurse-metrics-") as folder:
-        os.environ[FOLDER] = folder
-        Multiprocess(config, [config.bind_socket()]).run()
-
-
-def _application(create: Callable[[Settings], FastAPI], settings: Settings) -> FastAPI:
-    gc.set_threshold(COLLECT_AFTER)
-    if folder := os.environ.get(FOLDER):
-        if sys.platform == "linux":
-            # The port must be free again when the process that watches this one was killed.
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        watching = parent_process()
-        if watching is not None and not watching.is_alive():
-            sys.exit("the process that watches this one has ended")
-        for file in Path(folder).glob("gauge_live*.db"):
-            pid = int(file.stem.rpartition("_")[2])
-            if not Path(f"/proc/{pid}").exists():
-                mark_process_dead(pid)  # type: ignore[no-untyped-call]  # not annotated
-    return create(settings)
-
-
 def limits(settings: Settings, descriptors: int) -> Limits:
     """The limits of connections in a process that may open this many files. Raises: ValueError."""
     connections = connections_within(descriptors, settings.connections)
@@ -88,15 +57,15 @@ def limits(settings: Settings, descriptors: int) -> Limits:
 
 
 def server_config(
-    app: Callable[[], ASGIApp], settings: Settings, descriptors: int
+    create: Callable[[Settings], FastAPI], settings: Settings, descriptors: int
 ) -> uvicorn.Config:
-    """The configuration of a server; ``app`` makes its application in each process.
+    """The configuration of a server; ``create`` makes the application in each of its processes.
 
     Raises: ValueError for too few descriptors.
     """
     protocol: Any = partial(GuardedProtocol, Connections(limits(settings, descriptors)))
     return uvicorn.Config(
-        app,
+        partial(_application, create, settings.of_each_process()),
         factory=True,
         workers=settings.processes,
         host=settings.host,
@@ -114,3 +83,37 @@ def server_config(
         timeout_graceful_shutdown=GRACE,
         timeout_worker_healthcheck=HUNG,
     )
+
+
+def run(config: uvicorn.Config) -> None:
+    """Serve until a signal says stop, or exit with uvicorn's status of a failed start."""
+    if config.workers == 1:
+        uvicorn.Server(config).run()
+        return
+    with TemporaryDirectory(prefix="privypurse-metrics-") as folder:
+        os.environ[FOLDER] = folder
+        watching = Multiprocess(config, [config.bind_socket()])
+        watching.run()
+    # If one fails to start, uvicorn stops all, and whatever started this one starts them again.
+    if any(one.exitcode == STARTUP_FAILURE for one in watching.processes):
+        sys.exit(STARTUP_FAILURE)
+
+
+def _application(create: Callable[[Settings], FastAPI], settings: Settings) -> FastAPI:
+    gc.set_threshold(COLLECT_AFTER)
+    if settings.processes > 1:
+        _follow_parent()
+        for file in Path(os.environ[FOLDER]).glob("gauge_live*.db"):
+            pid = int(file.stem.rpartition("_")[2])
+            if not Path(f"/proc/{pid}").exists():
+                mark_process_dead(pid)  # type: ignore[no-untyped-call]  # not annotated
+    return create(settings)
+
+
+def _follow_parent() -> None:
+    """End when the process that watches this one ends, also if it is killed: frees the port."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    parent = parent_process()
+    if parent is not None and not parent.is_alive():
+        sys.exit("the process that watches this one has ended")

@@ -8,6 +8,7 @@ speeds are such that no reference takes longer than the cost of its query, and t
 few records to many is one of units. ``app.service.fit`` finds them.
 """
 
+import fcntl
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -61,6 +63,7 @@ FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 
 #: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.
 FILE = "speeds.json"
+LOCK = "speeds.lock"
 #: The file keeps the latest measurements of so many machines and versions. So versions that run by
 #: turns are not measured anew each time.
 MACHINES = 8
@@ -74,18 +77,30 @@ class MachineSpeeds:
         config: Any = numba.config
         self._folders = [Path(config.CACHE_DIR), *([] if data is None else [data])]
         self._machine = _machine()
+        #: None until they are measured.
+        self.current = self._stored()
+
+    def _stored(self) -> Speeds | None:
         measured = (one for folder in self._folders for one in _read(folder / FILE))
         stored = next((one for one in measured if one["machine"] == self._machine), None)
-        #: None until they are measured.
-        self.current: Speeds | None = None
-        if stored is not None:
-            speeds = {kind: Speed(*pair) for kind, pair in stored["of"].items()}
-            self.current = Speeds(stored["query"], speeds)
+        if stored is None:
+            return None
+        speeds = {kind: Speed(*pair) for kind, pair in stored["of"].items()}
+        return Speeds(stored["query"], speeds)
 
     def steps(self) -> Iterator[None]:
-        """Measure and store them if they are not known, one reference per step."""
+        """Measure and store them if they are not known, one reference per step.
+
+        Of several processes on one data folder only the first measures; the others wait for it.
+        """
         if self.current is not None:
             return
+        with _alone(self._folders[-1] / LOCK):
+            self.current = self._stored()
+            if self.current is None:
+                yield from self._measured()
+
+    def _measured(self) -> Iterator[None]:
         log.info("measuring the speed of this machine")
         measured = yield from measure()
         of = {kind: [speed.call, speed.unit] for kind, speed in measured.of.items()}
@@ -97,6 +112,19 @@ class MachineSpeeds:
             except OSError:
                 continue
         self.current = measured
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the lock of this file; without effect in a folder that cannot be written."""
+    try:
+        file = path.open("a")
+    except OSError:
+        yield
+        return
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

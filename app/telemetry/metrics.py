@@ -5,7 +5,6 @@ counts at its public deadline. Memory, processor time and run times of kernels d
 records. So there are no durations of uploads, and none of the usual process metrics.
 """
 
-import os
 import time
 from collections.abc import Callable
 from functools import cache
@@ -47,13 +46,14 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 class Metrics:
     """The counters of one application; each application has its own registry.
 
-    Where the environment names ``FOLDER``, every process shows the metrics of all together.
+    With ``several``, each process of one service shows the metrics of all together. They write them
+    into the folder that the environment names as ``FOLDER``.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, several: bool = False) -> None:
         self._registry = CollectorRegistry()
-        self._exposed = self._registry
-        if os.environ.get(FOLDER):
+        self._several, self._exposed = several, self._registry
+        if several:
             self._exposed = CollectorRegistry()
             MultiProcessCollector(self._exposed)  # type: ignore[no-untyped-call]  # not annotated
         self._requests = Counter(
@@ -74,14 +74,9 @@ class Metrics:
             lambda verb, route, status: self._requests.labels(verb, route, str(status or "aborted"))
         )
         self._durations = cache(self._seconds.labels)
-        self._gauges = {
-            name: Gauge(
-                f"privypurse_{name}", text, registry=self._registry, multiprocess_mode=merge
-            )
-            for name, (text, merge) in GAUGES.items()
-        }
+        self._gauges: dict[str, Gauge] = {}
         self._failures: dict[str, float] = {}
-        # They have no value before they are watched, and 0 would look like one.
+        # A gauge that nothing measures yet is unknown, and 0 would look like a measurement.
         self._reads: dict[str, Callable[[], float | None]] = dict.fromkeys(GAUGES, lambda: None)
         self.watch("sources_failing", self._failing)
         build = Gauge(
@@ -111,9 +106,21 @@ class Metrics:
         self._reads[gauge] = read
 
     def refresh(self) -> None:
-        """Read every gauge anew. Other processes show what the last call of each one read."""
+        """Read every gauge anew. Other processes show what the last call of each one read.
+
+        Where several processes are merged, a gauge begins with its first number: an unknown one
+        among them would hide the worst of the others.
+        """
         for name, read in self._reads.items():
-            self._gauges[name].set(NAN if (number := read()) is None else number)
+            number = read()
+            if number is None and self._several:
+                continue
+            if name not in self._gauges:
+                text, merge = GAUGES[name]
+                self._gauges[name] = Gauge(
+                    f"privypurse_{name}", text, registry=self._registry, multiprocess_mode=merge
+                )
+            self._gauges[name].set(NAN if number is None else number)
 
     def note_source(self, name: str, *, fails: bool) -> None:
         """Note whether the last read of a source failed. No metric names the source."""

@@ -191,7 +191,7 @@ class EdgeUtility(Protocol):
 
 @runtime_checkable
 class OneWayUtility(Protocol):
-    """A utility of tables that an added record never raises, or never lowers."""
+    """A utility that an added record or edge never raises, or never lowers."""
 
     def one_way(
         self, relation: NeighbouringRelation, sensitivity: Sensitivity

@@ -18,7 +18,7 @@ import pytest
 from app.demo.service import ServiceProcess
 from tests.process.conftest import QUICK
 from tests.process.session import CERTIFICATES, QUERY, Session
-from tests.support.patience import PATIENCE, REPLY, WAIT
+from tests.support.patience import PATIENCE, REPLY, WAIT, until
 from tests.support.postgresql import new_database
 
 PROCESSES, RACING, FIT = 2, 200, 10
@@ -127,21 +127,21 @@ def test_a_process_that_is_killed_costs_nobody_an_answer_or_a_charge(session: Se
     assert [reply.status_code for reply in replies] == [201] * 20
     assert len({reply.json()["id"] for reply in replies}) == 20
     assert float(session.spent()) == pytest.approx(spent + 1)
-    deadline = time.monotonic() + PATIENCE
-    while len(serving := children(session.service)) < PROCESSES:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    assert min(killed) not in serving
+    until(lambda: len(children(session.service) - {min(killed)}) == PROCESSES)
 
 
-def test_all_of_them_end_with_the_one_that_watches_them(session: Session) -> None:
-    serving = children(session.service)
-    assert session.service.stop(PATIENCE) == 0
-    assert not any(Path(f"/proc/{pid}").exists() for pid in serving)
-    session.service.start().wait_ready(PATIENCE)
-    serving = children(session.service)
-    session.service.kill()
-    deadline = time.monotonic() + PATIENCE
-    while any(Path(f"/proc/{pid}").exists() for pid in serving):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+def test_all_of_them_end_with_the_one_that_watches_them(tmp_path: Path) -> None:
+    settings = QUICK | {"PURSE_PROCESSES": str(PROCESSES)}
+    service = ServiceProcess(tmp_path / "data", **settings).start().wait_ready(PATIENCE)
+    serving = children(service)
+    assert len(serving) == PROCESSES
+    assert service.stop(PATIENCE) == 0
+    until(lambda: not any(map(runs, serving)))
+    service.start().wait_ready(PATIENCE)
+    serving = children(service)
+    service.kill()
+    until(lambda: not any(map(runs, serving)))
+
+
+def runs(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()

@@ -44,6 +44,11 @@ def test_the_first_may_compile_and_gets_a_thread(
         body = {"dataset": "t", "epsilon": "0.1", "query": query}
         assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
     assert [name.startswith("job") for name in threads] == [True, False, True, False, False]
+    # Whoever does not wait for the deadline gets a reply while the work runs, and not after it.
+    headers = {"Prefer": "respond-async"}
+    assert people("ana", "POST", "/v1/queries", json=body, headers=headers).status_code == 202
+    until(lambda: len(threads) == 6)
+    assert threads[-1].startswith("job")
     # What may take longer never runs on the event loop.
     monkeypatch.setattr(answering, "INLINE", 0.0)
     assert people("ana", "POST", "/v1/queries", json=body).status_code == 201

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -168,9 +169,19 @@ def test_a_few_analysts_never_keep_the_others_out() -> None:
         gate.enter(0)
     for analyst in range(5, 16):
         gate.enter(analyst)
-    # Sixteen have one each, and no seventeenth is admitted.
+    # The later ones had ever smaller shares, and the share of a seventeenth is none.
+    assert gate.total == 29
     with pytest.raises(Busy):
         gate.enter(16)
+
+
+def test_shares_together_are_at_most_twice_the_total() -> None:
+    gate = InFlight(100, 100, shares=True)
+    for analyst in range(100):
+        with suppress(Busy, RateLimited):
+            while True:
+                gate.enter(analyst)
+    assert gate.total == 200
 
 
 def test_a_rate_may_be_left_out() -> None:

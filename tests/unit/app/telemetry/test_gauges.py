@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +28,32 @@ def test_a_gauge_without_a_measurement_is_unknown() -> None:
     values = read(Metrics())
     assert {name for name, value in values.items() if not math.isnan(value)} == {"sources_failing"}
     assert set(values) == set(GAUGES)
+
+
+#: A process of several, whose ledger is as the argument says, shows its metrics.
+ONE_OF_SEVERAL = """
+import sys
+from app.telemetry.metrics import Metrics
+metrics = Metrics(several=True)
+metrics.watch("ledger_valid", lambda: {"unknown": None, "bad": 0.0, "good": 1.0}[sys.argv[1]])
+sys.stdout.buffer.write(metrics.exposition())
+"""
+
+
+def test_an_unknown_gauge_of_one_process_hides_no_alarm_of_another(tmp_path: Path) -> None:
+    environment = os.environ | {"PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+
+    def valid(ledger: str) -> list[str]:
+        command = [sys.executable, "-c", ONE_OF_SEVERAL, ledger]
+        text = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+        return re.findall(r"^privypurse_ledger_valid (\S+)$", text.decode(), re.MULTILINE)
+
+    assert valid("unknown") == []
+    assert valid("good") == ["1.0"]
+    assert valid("unknown") == ["1.0"]
+    assert valid("bad") == ["0.0"]
+    assert valid("unknown") == ["0.0"]
+    assert valid("good") == ["0.0"]
 
 
 def test_queries_count_between_charge_and_deadline() -> None:
