@@ -39,6 +39,10 @@ class LoginFailed(PurseError):
     """The provider signed nobody in, or no longer renews the tokens: sign in again."""
 
 
+class _NoReply(LoginFailed):
+    """The provider is away, perhaps for a moment only."""
+
+
 @dataclass(frozen=True)
 class Prompt:
     """What the person does: open ``address``, type ``code``. ``complete`` holds the code already.
@@ -54,7 +58,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class _Tokens:
-    """What is stored for one service. ``refresh_at``: seconds since 1970."""
+    """What is stored for one service. Times are in seconds since 1970."""
 
     issuer: str
     client_id: str
@@ -63,6 +67,7 @@ class _Tokens:
     access_token: str
     refresh_token: str | None
     refresh_at: float
+    expires_at: float
 
     def renewed(self, reply: Mapping[str, Any]) -> _Tokens:
         """These, with the tokens of a reply; it may keep the refresh token. Raises: LoginFailed."""
@@ -70,11 +75,13 @@ class _Tokens:
         life = reply.get("expires_in", 3600)
         if not isinstance(access, str) or not isinstance(life, int | float):
             raise LoginFailed("the provider sent no access token")
+        expires_at = time.time() + life
         return replace(
             self,
             access_token=access,
             refresh_token=refresh if isinstance(refresh, str) else self.refresh_token,
-            refresh_at=time.time() + life - min(EARLY, life / 10),
+            refresh_at=expires_at - min(EARLY, life / 10),
+            expires_at=expires_at,
         )
 
 
@@ -99,10 +106,21 @@ class Login(httpx.Auth):
         yield request
 
     def token(self) -> str:
-        """An access token that has not expired. Raises: LoginFailed, also without a provider."""
+        """An access token that has not expired. Raises: LoginFailed.
+
+        While the provider is away, it is the old token until that expires.
+        """
         with self._lock:
             if time.time() >= self._tokens.refresh_at:
-                self._renew()
+                try:
+                    self._renew()
+                except _NoReply:
+                    now, expires_at = time.time(), self._tokens.expires_at
+                    if now >= expires_at:
+                        raise
+                    # Without a pause, every call would wait for the provider.
+                    again = min(now + INTERVAL, expires_at)
+                    self._tokens = replace(self._tokens, refresh_at=again)
             return self._tokens.access_token
 
     def end(self) -> None:
@@ -176,18 +194,20 @@ def login(
         status, reply = _post(http, described["device_authorization_endpoint"], form)
         if status != 200:
             raise LoginFailed(f"the provider refused to begin: {_reason(reply)}")
-        prompt = _prompt(reply)
+        prompt, interval = _prompt(reply), reply.get("interval")
+        if not isinstance(interval, int | float) or not interval > 0:
+            interval = INTERVAL
         show(prompt)
         form = {"grant_type": DEVICE_CODE, "device_code": str(reply.get("device_code"))}
         granted = _polled(
             http,
             described["token_endpoint"],
             {**form, "client_id": client_id},
-            float(reply.get("interval", INTERVAL)),
+            interval,
             prompt.seconds,
         )
     endpoints = described["token_endpoint"], described.get("revocation_endpoint")
-    tokens = _Tokens(issuer, client_id, *endpoints, "", None, 0.0).renewed(granted)
+    tokens = _Tokens(issuer, client_id, *endpoints, "", None, 0.0, 0.0).renewed(granted)
     file = file or default_file()
     with _locked(file):
         _store(file, {**_stored(file), url.rstrip("/"): asdict(tokens)})
@@ -257,13 +277,13 @@ def _prompt(reply: Mapping[str, Any]) -> Prompt:
 def _post(
     http: httpx.Client, address: str, form: Mapping[str, str]
 ) -> tuple[int, Mapping[str, Any]]:
-    """The status and the JSON object of a reply, empty if there is none. Raises: LoginFailed."""
+    """The status and the JSON object of a reply, empty if there is none. Raises: _NoReply."""
     try:
         reply = http.post(address, data=dict(form), headers={"Accept": "application/json"})
     except httpx.HTTPError:
-        raise LoginFailed("the provider does not answer") from None
+        raise _NoReply("the provider does not answer") from None
     if reply.is_server_error:
-        raise LoginFailed("the provider does not answer")
+        raise _NoReply("the provider does not answer")
     try:
         content = reply.json()
     except ValueError:

@@ -19,6 +19,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
+from privypurse.problems import PurseError
 from privypurse.version import __version__
 
 #: Seconds for a reply. A call may wait for a deadline, by its argument at most 300 seconds.
@@ -33,38 +34,44 @@ def serve(url: str, key: Callable[[], str]) -> None:
     asyncio.run(_serve(url, key))
 
 
-async def _serve(url: str, key: Callable[[], str]) -> None:
-    @asynccontextmanager
-    async def connected() -> AsyncIterator[Client]:
-        """A connection for one call, so that a service that restarts costs one call at most."""
+@asynccontextmanager
+async def _connected(url: str, key: Callable[[], str]) -> AsyncIterator[Client]:
+    """A connection for one call, so that a service that restarts costs one call at most.
+
+    Raises: MCPError alone, because other exceptions would end the bridge.
+    """
+    try:
         bearer = await asyncio.to_thread(key)
         agent = f"privypurse-mcp/{__version__}"
         headers = {"Authorization": f"Bearer {bearer}", "User-Agent": agent}
-        try:
-            async with (
-                httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as http,
-                Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
-            ):
-                yield client
-        except MCPError:
-            raise
-        except Exception:
-            # The groups of exceptions of the SDK would end the bridge.
-            raise MCPError(types.INTERNAL_ERROR, f"no reply from {url}") from None
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
+        ):
+            yield client
+    except MCPError:
+        raise
+    except PurseError as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from None
+    except Exception:
+        # The SDK raises groups of exceptions.
+        raise MCPError(types.INTERNAL_ERROR, f"no reply from {url}") from None
 
+
+async def _serve(url: str, key: Callable[[], str]) -> None:
     async def list_tools(
         _: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        async with connected() as client:
+        async with _connected(url, key) as client:
             return await client.list_tools(cursor=params.cursor if params else None)
 
     async def call_tool(
         _: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        async with connected() as client:
+        async with _connected(url, key) as client:
             return await client.call_tool(params.name, params.arguments)
 
-    async with connected() as client:
+    async with _connected(url, key) as client:
         instructions = client.instructions
     server: Server[Any] = Server(
         "privypurse",

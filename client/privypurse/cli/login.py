@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -33,8 +34,14 @@ def login(
         person = sign_in(
             credentials.url, issuer, client_id, show=_show, scope=scope, audience=audience
         )
-        with PrivyPurse(credentials.url, person) as purse:
-            name = purse.me().name
+        try:
+            with PrivyPurse(credentials.url, person) as purse:
+                name = purse.me().name
+        except PurseError:
+            # Later commands would use the tokens. They are forgotten also without the provider.
+            with suppress(PurseError):
+                person.end()
+            raise
     except PurseError as error:
         fail(str(error))
     typer.echo(f"Signed in to {credentials.url} as {name}.")

@@ -18,9 +18,8 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 from app.demo.service import free_port
-from app.identity import tokens as service_tokens
 from app.main import create_app
-from privypurse import Login, LoginFailed, PrivyPurse, Prompt, Unauthenticated, login
+from privypurse import Login, LoginFailed, PrivyPurse, Prompt, login
 from privypurse.cli import cli
 from tests.support.device_provider import CLIENT, DeviceProvider
 from tests.support.provider import AUDIENCE
@@ -72,6 +71,29 @@ class Through(httpx.BaseTransport):
         return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
 
+class Clock:
+    """The clock of the client: its time stands still, and its pauses are short."""
+
+    def __init__(self) -> None:
+        self.now, self.pauses = time.time(), list[float]()
+        self.monotonic = time.monotonic
+
+    def time(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        time.sleep(min(seconds, 0.02))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    # The name in this one module: the service and the provider keep the true time.
+    monkeypatch.setattr("privypurse.device_flow.time", clock)
+    return clock
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "settings" / "tokens.json"
@@ -114,36 +136,64 @@ def test_a_person_signs_in_and_asks(provider: DeviceProvider, service: Service, 
 
 
 def test_a_notebook_outlives_its_token(
-    provider: DeviceProvider,
-    service: Service,
-    file: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    provider: DeviceProvider, service: Service, file: Path, clock: Clock
 ) -> None:
-    monkeypatch.setattr(service_tokens, "LEEWAY", 0)
-    provider.life = 2
     notebook = PrivyPurse(URL, signed_in(provider, file), transport=Through(service))
     name = notebook.me().name
-    first = provider.tokens[0]["access_token"]
-    time.sleep(2.2)
-    with pytest.raises(Unauthenticated):
-        PrivyPurse(URL, first, transport=Through(service)).me()
-    assert notebook.me().name == name
-    assert [form["grant_type"] for form in provider.forms].count("refresh_token") == 1
-    # The provider replaced the refresh token, and the new one is stored.
-    assert json.loads(file.read_text())[URL]["refresh_token"] == provider.tokens[1]["refresh_token"]
-    time.sleep(2.2)
-    assert notebook.me().name == name
+    for renewals in (1, 2):
+        clock.now += 3500
+        assert notebook.me().name == name
+        assert len(provider.tokens) == renewals
+        clock.now += 50  # Less than a minute before it expires.
+        assert notebook.me().name == name
+        assert [form["grant_type"] for form in provider.forms].count("refresh_token") == renewals
+        # The provider replaced the refresh token, and the new one is stored.
+        stored, issued = json.loads(file.read_text())[URL], provider.tokens[renewals]
+        for part in ("access_token", "refresh_token"):
+            assert stored[part] == issued[part]
 
 
-def test_many_threads_and_programs_renew_once(provider: DeviceProvider, file: Path) -> None:
-    provider.life = 2
+def test_many_threads_and_programs_renew_once(
+    provider: DeviceProvider, file: Path, clock: Clock
+) -> None:
     people = [signed_in(provider, file), Login(URL, file), Login(URL, file)]
-    time.sleep(2.1)
-    provider.life = 3600
+    clock.now += 3600
     with ThreadPoolExecutor(12) as threads:
         tokens = set(threads.map(lambda number: people[number % 3].token(), range(60)))
-    assert len(tokens) == 1
+    assert tokens == {provider.tokens[1]["access_token"]}
     assert [form["grant_type"] for form in provider.forms].count("refresh_token") == 1
+
+
+@pytest.mark.parametrize("failure", [httpx.ConnectError("away"), httpx.Response(503)])
+def test_a_token_is_used_until_it_expires_while_the_provider_is_away(
+    provider: DeviceProvider,
+    file: Path,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: httpx.ConnectError | httpx.Response,
+) -> None:
+    person = signed_in(provider, file)
+    first, attempts = person.token(), []
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        attempts.append(request)
+        if isinstance(failure, httpx.Response):
+            return failure
+        raise failure
+
+    with monkeypatch.context() as away:
+        transport = httpx.MockTransport(reply)
+        away.setattr("privypurse.device_flow._http", lambda: httpx.Client(transport=transport))
+        clock.now += 3550
+        assert {person.token() for _ in range(3)} == {first}
+        assert len(attempts) == 1
+        clock.now += 49
+        assert person.token() == first
+        assert len(attempts) == 2
+        clock.now += 1
+        with pytest.raises(LoginFailed, match="does not answer"):
+            person.token()
+    assert person.token() == provider.tokens[1]["access_token"]
 
 
 def test_a_login_that_the_provider_ends_is_refused(provider: DeviceProvider, file: Path) -> None:
@@ -182,19 +232,20 @@ def test_who_refuses_is_not_signed_in(provider: DeviceProvider, file: Path) -> N
 
 
 def test_it_polls_slower_when_the_provider_says_so(
-    provider: DeviceProvider, file: Path, monkeypatch: pytest.MonkeyPatch
+    provider: DeviceProvider, file: Path, clock: Clock
 ) -> None:
-    pauses: list[float] = []
-    sleep = time.sleep
-
-    def pause(seconds: float) -> None:
-        pauses.append(seconds)
-        sleep(0.02)
-
-    monkeypatch.setattr("privypurse.device_flow.time.sleep", pause)
     provider.slow_downs = 2
     signed_in(provider, file)
-    assert pauses[:3] == [0.05, 5.05, 10.05]
+    assert clock.pauses[:3] == [0.05, 5.05, 10.05]
+
+
+@pytest.mark.parametrize("interval", [None, "soon", -1, 0])
+def test_an_interval_that_is_no_pause_is_ignored(
+    provider: DeviceProvider, file: Path, clock: Clock, interval: Any
+) -> None:
+    provider.interval = interval
+    signed_in(provider, file)
+    assert set(clock.pauses) == {5.0}
 
 
 @pytest.mark.parametrize(
@@ -278,3 +329,23 @@ def test_the_commands_sign_in_and_out(
     assert run("logout") == (0, f"Signed out of {URL}.\n")
     status, output = run("notices")
     assert (status, output) == (1, f"nobody has signed in to {URL}: privypurse login\n")
+
+
+def test_a_sign_in_that_the_service_refuses_is_forgotten(
+    provider: DeviceProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = {"type": "/problems/unauthenticated", "title": "Not signed in"}
+    refusal = httpx.Response(
+        401, json=problem, headers={"content-type": "application/problem+json"}
+    )
+    refusing = httpx.MockTransport(lambda _: refusal)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setattr("privypurse.cli.login._show", agreeing(provider))
+    monkeypatch.setattr(
+        "privypurse.cli.login.PrivyPurse", lambda url, key: PrivyPurse(url, key, transport=refusing)
+    )
+    command = ["--url", URL, "login", "--issuer", provider.issuer, "--client-id", CLIENT]
+    result = CliRunner().invoke(cli, command)
+    assert (result.exit_code, result.stderr) == (1, "Not signed in\n")
+    assert json.loads((tmp_path / "privypurse" / "tokens.json").read_text()) == {}
+    assert provider.tokens[0]["revoked"]
