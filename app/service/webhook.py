@@ -4,18 +4,23 @@ Danger: the instant of a message must reveal no more than its notice. So notices
 full minute in which they arose, whatever they say, and never from the thread of a request.
 
 The database is the queue: a file holds the moment up to which all notices are delivered. A message
-that fails is tried again after a growing pause, with those after it, until it is a day old.
+that fails is tried again after a growing pause, with those after it, until it is a day old. Of the
+processes on one data folder the first delivers; when it ends, another goes on.
 """
 
+import asyncio
 import base64
+import fcntl
 import hmac
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 
 import structlog
 
@@ -30,14 +35,17 @@ log = structlog.get_logger("privypurse.webhook")
 
 #: The file of the moment up to which notices are delivered, in the data folder.
 FILE = "webhook.cursor"
+#: The file beside it that the process which delivers holds locked.
+LOCK = "webhook.lock"
 #: Seconds between two looks.
 PERIOD = 10.0
 #: Notices are read up to the last full minute that ended this long ago, in microseconds, so that
-#: transactions that began in it have ended.
-MINUTE_US, LAG_US = 60_000_000, 5_000_000
+#: transactions that took their moment in it have ended. On PostgreSQL such a transaction may still
+#: be silent for 15 seconds and then run a statement for 15 (``storage.database.postgresql``).
+MINUTE_US, LAG_US = 60_000_000, 30_000_000
 #: Older messages are given up, in microseconds.
 GIVEN_UP_US = 86_400_000_000
-#: Seconds that one attempt may take to connect, to send and to receive.
+#: Seconds that one attempt may take as a whole.
 PATIENCE = 5.0
 #: Seconds of the first pause after a failure and of the longest. Each is twice the one before it.
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3600.0
@@ -58,8 +66,9 @@ def announced(settings: Settings, database: Database) -> Iterator[None]:
     try:
         yield
     finally:
-        webhook.close()
+        webhook.stop()
         repeated.close()
+        webhook.close()
 
 
 class Webhook:
@@ -71,44 +80,79 @@ class Webhook:
         target: WebhookTarget,
         file: Path,
         now_us: Callable[[], int] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``now_us``: the moment in microseconds; that of the database unless tests set it."""
+        """``now_us``: the moment in microseconds; that of the database unless tests set it.
+
+        ``monotonic``: the clock of the pauses, in seconds.
+        """
         self._database, self._target, self._file = database, target, file
-        self._now_us = now_us or database.now_us
+        self._now_us, self._monotonic = now_us or database.now_us, monotonic
         self._closing = threading.Event()
         self._pause, self._not_before = FIRST_PAUSE, 0.0
-        #: The kinds of messages that need not be sent again, by id.
-        self._done: dict[str, str] = {}
-        if not file.exists():
-            self._advance(self._now_us())  # Of the time before the webhook, nothing is sent.
+        #: The ids of messages that need not be sent again, with the account of a low budget.
+        self._done: dict[str, int | None] = {}
+        #: The descriptor of the locked file, while this process is the one that delivers.
+        self._lock: int | None = None
+        self._delivers()
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """End the current look after its current message, and do nothing in later ones."""
         self._closing.set()
 
+    def close(self) -> None:
+        """Let another process deliver. No look may run, and none may follow."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
     def look(self) -> None:
         """Deliver the notices of the full minutes that have ended since the last delivery."""
-        if self._closing.is_set() or time.monotonic() < self._not_before:
+        if self._closing.is_set() or self._monotonic() < self._not_before:
+            return
+        if not self._delivers():
             return
         now_us = self._now_us()
         until_us = (now_us - LAG_US) // MINUTE_US * MINUTE_US
         since_us = max(int(self._file.read_text("ascii")), now_us - GIVEN_UP_US)
         if until_us <= since_us:
             return
-        for event in events.between(self._database, since_us, until_us):
+        notices, changed = events.between(self._database, since_us, until_us)
+        for event in notices:
             if event.id in self._done:
                 continue
             if self._closing.is_set():
                 return
             if not self._deliver(event, until_us):
-                self._not_before = time.monotonic() + self._pause
+                self._not_before = self._monotonic() + self._pause
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
                 return
-            self._done[event.id] = event.kind
-        # Only the event of a low budget comes again in later minutes.
-        self._done = {id: kind for id, kind in self._done.items() if kind == "budget_low"}
+            self._done[event.id] = event.account
+        # Only the event of a low budget comes again in later minutes, until its account has changed
+        # and is low no longer.
+        low = {event.id for event in notices}
+        self._done = {
+            id: account
+            for id, account in self._done.items()
+            if account is not None and (id in low or account not in changed)
+        }
         self._pause = FIRST_PAUSE
         self._advance(until_us)
+
+    def _delivers(self) -> bool:
+        """Whether this process is the one on the data folder that delivers."""
+        if self._lock is None:
+            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC
+            descriptor = os.open(self._file.with_name(LOCK), flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                return False
+            self._lock = descriptor
+        if not self._file.exists():
+            self._advance(self._now_us())  # Of the time before the webhook, nothing is sent.
+        return True
 
     def _deliver(self, event: events.Event, at_us: int) -> bool:
         """Send one message. Returns False if it must be tried again."""
@@ -123,12 +167,8 @@ class Webhook:
         headers = {"Content-Type": "application/json", "User-Agent": "privypurse-webhook"}
         headers |= signed_headers(self._target.key, event.id, round(time.time()), body)
         try:
-            with (
-                httpx.Client(timeout=PATIENCE, follow_redirects=False, trust_env=False) as client,
-                client.stream("POST", self._target.address, content=body, headers=headers) as reply,
-            ):
-                status = reply.status_code  # The body of the reply is never read.
-        except httpx.HTTPError as error:
+            status = asyncio.run(self._post(body, headers))
+        except (httpx.HTTPError, TimeoutError) as error:
             # The text of the error may hold the address, which may hold a secret.
             log.error("the webhook was not reached", error=type(error).__qualname__)
             return False
@@ -137,10 +177,26 @@ class Webhook:
         log.error("the webhook refused a notice", kind=event.kind, status=status)
         return 400 <= status < 500 and status not in TEMPORARY
 
+    async def _post(self, body: bytes, headers: dict[str, str]) -> int:
+        """The status of the reply. Raises: httpx.HTTPError, TimeoutError."""
+        import httpx
+
+        # Danger: the limits of httpx are those of one read. A receiver that sends a byte now and
+        # then would hold the thread, and the stop of the service, which waits for it.
+        async with (
+            asyncio.timeout(PATIENCE),
+            httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client,
+            client.stream("POST", self._target.address, content=body, headers=headers) as reply,
+        ):
+            return reply.status_code  # The body of the reply is never read.
+
     def _advance(self, us: int) -> None:
-        temporary = self._file.with_name(f".{FILE}")
-        temporary.write_text(str(us), "ascii")
-        temporary.replace(self._file)
+        temporary = self._file.with_name(f".{FILE}.{token_hex(8)}")
+        try:
+            temporary.write_text(str(us), "ascii")
+            temporary.replace(self._file)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def signed_headers(key: bytes, id: str, at: int, body: bytes) -> dict[str, str]:

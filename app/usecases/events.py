@@ -4,7 +4,7 @@ Danger: an event must depend on records no more than the notice that its owner o
 it names datasets, people and requests, and no text that people wrote, amount, answer or record.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -20,6 +20,7 @@ from storage.queries.notices import (
     changed_accounts,
     decisions,
     freezes,
+    limits_set_at,
     open_requests,
     versions_ready,
 )
@@ -27,18 +28,23 @@ from storage.queries.notices import (
 
 @dataclass(frozen=True)
 class Event:
-    """One notice. The same notice has the same ``id``, whichever process reads it and when."""
+    """One notice. The same notice has the same ``id``, whichever process reads it and when.
+
+    ``account``: the id of an account that is low; None for other kinds.
+    """
 
     id: str
     kind: NoticeKind
     data: dict[str, Any]
+    account: int | None = None
 
 
-def between(database: Database, since_us: int, until_us: int) -> list[Event]:
+def between(database: Database, since_us: int, until_us: int) -> tuple[list[Event], set[int]]:
     """The events from ``since_us`` to before ``until_us``, in microseconds.
 
     A budget stays low, so the event of a low budget comes again, with its id, at every change of
-    its account until its limit changes.
+    its account until its limit is set again, be it to the same amount as once before. Returns also
+    the ids of the accounts that have changed, low or not.
     """
     events = [
         *(_about_request("request_made", one) for one in open_requests(database)),
@@ -57,8 +63,10 @@ def between(database: Database, since_us: int, until_us: int) -> list[Event]:
     ]
     changed = changed_accounts(database, since_us, until_us)
     low = [row for row in changed if is_low(AccountBalance.model_validate(row))]
+    set_at = limits_set_at(database, [row.id for row in low])
     within = [event for at_us, event in events if since_us <= at_us < until_us]
-    return [*within, *map(_about_account, low)]
+    within += [_about_account(row, set_at[row.id]) for row in low]
+    return within, {row.id for row in changed}
 
 
 def _about_request(kind: NoticeKind, one: RequestNotice) -> tuple[int, Event]:
@@ -68,9 +76,9 @@ def _about_request(kind: NoticeKind, one: RequestNotice) -> tuple[int, Event]:
     return one.at_us, _event(kind, one.at_us, **data)
 
 
-def _about_account(row: AccountRow) -> Event:
+def _about_account(row: AccountRow, set_at: int) -> Event:
     data = {"dataset": row.dataset, "analyst": row.analyst, "account": ACCOUNTS[rank_of(row)]}
-    return _event("budget_low", (row.id, row.account.limit, row.is_over), **data)
+    return replace(_event("budget_low", (row.id, set_at, row.is_over), **data), account=row.id)
 
 
 def _event(kind: NoticeKind, state: Any, **data: Any) -> Event:

@@ -23,6 +23,7 @@ from storage.database.tables import (
     entry,
     users,
 )
+from storage.journal.layouts import EntryKind
 from storage.ledger.accounts import ACCOUNTS, AccountRow
 from storage.ledger.budget_requests import RequestState
 
@@ -168,6 +169,19 @@ def last_changes(database: Database, accounts: Collection[int]) -> dict[int, int
     )
     with database.read() as connection:
         return {row.id: row.at_us for row in connection.execute(last)}
+
+
+def limits_set_at(database: Database, accounts: Collection[int]) -> dict[int, int]:
+    """The sequence number of the last entry that set the limit of each of these accounts."""
+    # Entries that name no query are few, and an index finds them. To sort them by number, SQLite
+    # would read all entries of the accounts.
+    setting = select(_e.account_id, _e.seq).where(
+        _e.account_id.in_(accounts),
+        _e.query_id.is_(None),
+        _e.kind.in_([int(EntryKind.GENESIS), int(EntryKind.LIMIT_CHANGE)]),
+    )
+    with database.read() as connection:
+        return dict(sorted(map(tuple, connection.execute(setting))))  # the last number wins
 
 
 def changed_accounts(database: Database, since_us: int, until_us: int) -> list[AccountRow]:

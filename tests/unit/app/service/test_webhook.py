@@ -7,9 +7,11 @@ import hmac
 import itertools
 import json
 import re
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -24,7 +26,8 @@ from structlog.testing import capture_logs
 from app.config.settings import Settings
 from app.main import create_app
 from app.service import webhook as module
-from app.service.webhook import GIVEN_UP_US, MINUTE_US, Webhook, signed_headers
+from app.service.webhook import GIVEN_UP_US, LAG_US, MINUTE_US, Webhook, signed_headers
+from storage.database.postgresql import TIMEOUTS
 from storage.ledger.freezing import freeze
 from tests.support.service import Service
 
@@ -92,12 +95,13 @@ class Later:
 
     def __init__(self, service: Service, receiver: Receiver, file: Path) -> None:
         services = service.client.app.state.services  # type: ignore[attr-defined]
-        self.ahead_us = 0
+        self.ahead_us, self.seconds = 0, 0.0
         self.webhook = Webhook(
             services.database,
             Settings(webhook_url=receiver.address, webhook_secret=SECRET).webhook(),  # type: ignore[arg-type]
             file,
             lambda: services.database.now_us() + self.ahead_us,
+            lambda: self.seconds,
         )
 
     def look(self) -> None:
@@ -109,13 +113,14 @@ class Later:
 @pytest.fixture
 def later(
     people: Service, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Later:
+) -> Iterator[Later]:
     """A webhook that waits for no full minute, and a version that it has not sent yet."""
     monkeypatch.setattr(module, "MINUTE_US", 1)
     monkeypatch.setattr(module, "LAG_US", 0)
     later = Later(people, receiver, tmp_path / "cursor")
     people.dataset("olga")
-    return later
+    yield later
+    later.webhook.close()
 
 
 def ask(service: Service, epsilon: str) -> None:
@@ -170,14 +175,35 @@ def test_nothing_is_sent_before_its_minute_has_ended(
     later = Later(people, receiver, tmp_path / "of its own")
     people.dataset("olga")
     published = later.webhook._database.now_us()
-    later.webhook._now_us = lambda: published // MINUTE_US * MINUTE_US + MINUTE_US + 4_999_999
+    later.webhook._now_us = lambda: published // MINUTE_US * MINUTE_US + MINUTE_US + LAG_US - 1
     later.webhook.look()
     assert receiver.messages == []
-    later.webhook._now_us = lambda: published // MINUTE_US * MINUTE_US + MINUTE_US + 5_000_000
+    later.webhook._now_us = lambda: published // MINUTE_US * MINUTE_US + MINUTE_US + LAG_US
     later.webhook.look()
     (event,) = receiver.events()
     assert event["type"] == "version_ready"
     assert re.fullmatch(r".*:\d\d:00\+00:00", event["timestamp"])
+    later.webhook.close()
+
+
+def test_a_minute_is_read_when_none_of_its_transactions_can_still_commit() -> None:
+    silent, statement = (
+        TIMEOUTS[name] for name in ("idle_in_transaction_session_timeout", "statement_timeout")
+    )
+    assert (silent + statement) * 1000 <= LAG_US
+
+
+def test_a_limit_that_is_low_once_more_is_told_once_more(
+    people: Service, receiver: Receiver, later: Later
+) -> None:
+    for limit in ("0", "2", "0"):
+        assert people.grant("olga", "triangle", "ana", limit).status_code == 200
+        later.look()
+        # What was told about an account is forgotten when it is low no longer.
+        assert len(later.webhook._done) == (limit == "0")
+    low = [one for one in receiver.events() if one["type"] == "budget_low"]
+    assert len(low) == 2
+    assert len({headers["webhook-id"] for headers, _ in receiver.messages}) == 3
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 302])
@@ -211,19 +237,17 @@ def test_what_a_receiver_refuses_for_good_holds_nothing_up(
 
 
 def test_a_receiver_that_is_away_is_tried_at_growing_pauses_and_for_a_day(
-    receiver: Receiver, later: Later, monkeypatch: pytest.MonkeyPatch
+    receiver: Receiver, later: Later
 ) -> None:
-    moment = 0.0
-    monkeypatch.setattr(module.time, "monotonic", lambda: moment)
     receiver.statuses = [500] * 1000
     tries = []
     for _ in range(5 * 60):
         later.ahead_us += MINUTE_US
-        moment += 60
+        later.seconds += 60
         before = len(receiver.paths)
         later.webhook.look()
         if len(receiver.paths) > before:
-            tries.append(moment)
+            tries.append(later.seconds)
     pauses = [after - before for before, after in itertools.pairwise(tries)]
     assert pauses == sorted(pauses)
     assert max(pauses) == 3600
@@ -239,12 +263,25 @@ def test_a_restart_goes_on_where_the_last_process_was(
 ) -> None:
     receiver.statuses = [500]
     later.look()
-    again = Later(people, receiver, tmp_path / "cursor")
-    again.look()
+    later.webhook.close()
+    for _ in range(2):
+        again = Later(people, receiver, tmp_path / "cursor")
+        again.look()
+        again.webhook.close()
+        assert [one["type"] for one in receiver.events()] == ["version_ready"]
+
+
+def test_of_two_processes_on_one_folder_the_second_waits_for_the_end_of_the_first(
+    people: Service, receiver: Receiver, later: Later, tmp_path: Path
+) -> None:
+    second = Later(people, receiver, tmp_path / "cursor")
+    second.look()
+    assert receiver.messages == []
+    later.webhook.close()
+    second.look()
     assert [one["type"] for one in receiver.events()] == ["version_ready"]
-    again = Later(people, receiver, tmp_path / "cursor")
-    again.look()
-    assert len(receiver.messages) == 1
+    second.webhook.close()
+    assert {file.name for file in tmp_path.glob("*cursor*")} == {"cursor"}
 
 
 def test_a_stop_ends_a_look_after_its_current_message(
@@ -254,7 +291,7 @@ def test_a_stop_ends_a_look_after_its_current_message(
     deliver = later.webhook._deliver
 
     def stopping(*sent: Any) -> bool:
-        later.webhook.close()
+        later.webhook.stop()
         return deliver(*sent)
 
     later.webhook._deliver = stopping  # type: ignore[method-assign]
@@ -275,6 +312,31 @@ def test_a_receiver_that_is_not_there_is_logged_without_its_address(
         "error": "ConnectError",
         "log_level": "error",
     }
+
+
+def test_a_receiver_that_never_ends_its_headers_is_given_up(
+    later: Later, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 204 No Content\r\n")
+                for _ in range(40):
+                    connection.sendall(b"X-More: 1\r\n")
+                    time.sleep(0.05)
+                connection.sendall(b"\r\n")
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        later.webhook._target = replace(later.webhook._target, address=address)
+        with capture_logs() as logs:
+            later.look()
+        dripping.join()
+    assert [line.get("error") for line in logs] == ["TimeoutError"]
 
 
 def test_signatures_are_those_of_standard_webhooks() -> None:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from storage.ledger.freezing import freeze
-from storage.queries.notices import Freeze, freezes, last_changes, versions_ready
+from storage.queries.notices import (
+    Freeze,
+    freezes,
+    last_changes,
+    limits_set_at,
+    versions_ready,
+)
 from tests.support.world import World, loss, request
 
 
@@ -42,3 +48,15 @@ def test_the_last_change_of_an_account_is_that_of_its_last_entry(world: World) -
     reservation = world.ledger.reserve(request(dataset, analyst))
     assert before[account.id] < last_changes(world.database, [account.id])[account.id]
     assert last_changes(world.database, [account.id]) == {account.id: reservation.reserved_us}
+
+
+def test_a_limit_is_set_by_its_last_change_and_not_by_charges(world: World) -> None:
+    dataset, analyst = world.ready(loss(1))
+    world.ledger.reserve(request(dataset, analyst))
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+    assert limits_set_at(world.database, [account.id]) == {account.id: 1}
+    world.grant(dataset, analyst, loss(2))
+    changed = world.ledger.account(dataset.id, analyst.id)
+    assert changed is not None
+    assert limits_set_at(world.database, [account.id]) == {account.id: changed.seq}
