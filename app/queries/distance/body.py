@@ -73,11 +73,13 @@ class Distance(MetricOptions, Query):
     def question(self, dataset: Dataset, version: int) -> str:
         place = version_of(dataset, version)
         if self.target is None:
-            of = f"each of {listing(self.attributes)}" if self.attributes else "every attribute"
-            return f"How far apart are the values of {of} in {place}?"
+            of, by = "every attribute", "the other attributes"
+            if self.attributes:
+                of, by = f"each of {listing(self.attributes)}", "the others of these"
+            return f"How far apart are the values of {of} in {place}, by {by}?"
         others = [name for name in self.attributes or () if name != self.target]
-        by = f", compared by {listing(others)}" if others else ""
-        return f"How far apart are the values of {self.target} in {place}{by}?"
+        by = listing(others) if others else "the other attributes"
+        return f"How far apart are the values of {self.target} in {place}, by {by}?"
 
     def _plan(self, dataset: Dataset) -> Plan:
         return plan(dataset, self.options(), self.target, self.attributes)

@@ -1,7 +1,7 @@
 """Writes a table query as a plain English question: what is measured, by what, and of which."""
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from app.queries.parts.condition_words import phrase
@@ -30,7 +30,7 @@ def sentence(
     if by:
         parts.append(f"by {listing(map(_grouping, by))}")
     if isinstance(totals, MeasuredBody):
-        parts.append(f"with measured totals {listing(map(_total, totals.measured))}")
+        parts.append(f"and measured once more {listing(map(_total, totals.measured))}")
     if where is not None:
         parts.append(f"where {phrase(where)}")
     return f"{', '.join(parts)}?"
@@ -54,16 +54,23 @@ def _numbers(one: AggregateBody) -> int:
 def _grouping(by: By) -> str:
     """One attribute, with its intervals or groups if the request names them."""
     if isinstance(by, ByEdges):
-        return f"{by.attribute} (intervals between {listing(map(number_text, by.edges))})"
+        return f"{by.attribute} ({_intervals(list(map(number_text, by.edges)))})"
     if isinstance(by, ByGroups):
-        return f"{by.attribute} ({_groups(by.groups)})"
+        return f"{by.attribute} (grouped as {_groups(by.groups)})"
     return by
 
 
+def _intervals(edges: Sequence[str]) -> str:
+    """The intervals, such as "18 to below 40 and 40 to 65"; the last one holds its upper end."""
+    pairs = list(pairwise(edges))
+    texts = [f"{low} to below {high}" for low, high in pairs[:-1]]
+    return listing([*texts, f"{pairs[-1][0]} to {pairs[-1][1]}"])
+
+
 def _groups(groups: Mapping[str, Sequence[str]]) -> str:
-    """The first groups with their first values, such as "hands: Craft or Sales; none: no value"."""
+    """The first groups with their first values, such as "“hands”: Craft; “none”: no value"."""
     texts = [
-        f"{name}: {listing(values, 'or') if values else 'no value'}"
+        f"“{name}”: {listing(values, 'or') if values else 'no value'}"
         for name, values in islice(groups.items(), MOST_ITEMS)
     ]
     if len(groups) > MOST_ITEMS:

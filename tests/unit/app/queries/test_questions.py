@@ -131,22 +131,24 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     (
         ADULT,
         {"kind": "distance", "target": "occupation"},
-        "How far apart are the values of occupation in adult version 3?",
+        "How far apart are the values of occupation in adult version 3, by the other attributes?",
     ),
     (
         ADULT,
         {"kind": "distance"},
-        "How far apart are the values of every attribute in adult version 3?",
+        "How far apart are the values of every attribute in adult version 3, by the other "
+        "attributes?",
     ),
     (
         ADULT,
         {"kind": "distance", "attributes": ["sex", "age"]},
-        "How far apart are the values of each of sex and age in adult version 3?",
+        "How far apart are the values of each of sex and age in adult version 3, by the others "
+        "of these?",
     ),
     (
         ADULT,
         {"kind": "distance", "target": "sex", "attributes": ["sex", "age", "occupation"]},
-        "How far apart are the values of sex in adult version 3, compared by age and occupation?",
+        "How far apart are the values of sex in adult version 3, by age and occupation?",
     ),
     (
         ADULT,
@@ -204,7 +206,7 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "where": {"attribute": "income", "in": [">50K"]},
         },
         "What are the number of records, the mean of age and the 0.1 and 0.5 quantiles of age in "
-        "adult version 3, by sex and age (intervals between 0 and 40), where income is >50K?",
+        "adult version 3, by sex and age (0 to 40), where income is >50K?",
     ),
     (
         ADULT,
@@ -217,9 +219,9 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "aggregates": [{"name": "quantiles", "attribute": "age", "quantiles": [0.5]}],
             "totals": {"measured": [["marital_status"], []], "share": "0.25"},
         },
-        "What is the 0.5 quantile of age in adult version 3, by occupation (hands: Craft or "
-        "Service; rest: no value) and marital_status, with measured totals by marital_status and "
-        "overall?",
+        "What is the 0.5 quantile of age in adult version 3, by occupation (grouped as “hands”: "
+        "Craft or Service; “rest”: no value) and marital_status, and measured once more by "
+        "marital_status and overall?",
     ),
     (
         ADULT,
@@ -278,7 +280,9 @@ def test_a_long_list_of_groups_is_cut() -> None:
     groups = {f"g{number}": [str(number)] for number in range(40)}
     body = {"kind": "table", "by": [{"attribute": "open", "groups": groups}]}
     sentence = QUERY.validate_json(json.dumps(body)).question(ADULT, 1)
-    assert sentence.endswith(", by open (g0: 0; g1: 1; g2: 2; g3: 3; g4: 4; 35 more)?")
+    assert sentence.endswith(
+        ", by open (grouped as “g0”: 0; “g1”: 1; “g2”: 2; “g3”: 3; “g4”: 4; 35 more)?"
+    )
 
 
 def test_a_long_list_is_cut() -> None:
