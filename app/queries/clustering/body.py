@@ -159,8 +159,9 @@ class Clustering(Query):
     def question(self, dataset: Dataset, version: int) -> str:
         clusters, names = counted(self.clusters, "cluster"), self.distance.attributes
         by = f", by {listing(names)}" if names else ""
-        is_learned = self.encoding == "learned_distance"
-        distances = "learned distances between values" if is_learned else "values as 0/1 codes"
+        distances = "every value, or bin of a number, as a 0/1 code"
+        if self.encoding == "learned_distance":
+            distances = "learned distances between values"
         return (
             f"Where do the centres of {clusters} of the records of "
             f"{version_of(dataset, version)} lie{by}, with {distances}?"

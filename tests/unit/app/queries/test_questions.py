@@ -153,8 +153,8 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     (
         ADULT,
         {"kind": "clustering", "clusters": 1, "encoding": "one_hot"},
-        "Where do the centres of 1 cluster of the records of adult version 3 lie, with values as "
-        "0/1 codes?",
+        "Where do the centres of 1 cluster of the records of adult version 3 lie, with every "
+        "value, or bin of a number, as a 0/1 code?",
     ),
     (
         ADULT,
