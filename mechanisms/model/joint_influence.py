@@ -101,22 +101,8 @@ class Together(JointInfluence):
 
 
 @dataclass(frozen=True)
-class Few(JointInfluence):
+class Few(Together):
     """At most ``moving`` scores move, by at most ``one`` each, all up or all down."""
-
-    moving: int
-
-    @property
-    def one_way(self) -> bool:
-        return True
-
-    @property
-    def total(self) -> int:
-        return min(self.moving, self.count) * self.one
-
-    @property
-    def squares(self) -> int:
-        return min(self.moving, self.count) * self.one**2
 
     def _spread(self, k: int) -> int:
         return min(k, self.moving) * self.one

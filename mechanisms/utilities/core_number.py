@@ -1,25 +1,17 @@
 """The core number of a node: an edge more raises those of any nodes, by one at most."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
-from mechanisms.model.facts import (
-    ByRelation,
-    JointByRelation,
-    JointFacts,
-    SensitivityFacts,
-    same_for_all,
-)
+from mechanisms.model.facts import ByRelation, JointByRelation, JointFacts, same_for_all
 from mechanisms.model.joint_influence import Independent, JointInfluence
-from mechanisms.model.records import Records
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.model.work import Work
-from mechanisms.utilities.graphs import node_column, node_work
-from mechanisms.utilities.utility import Grid, Measurement, Trend
+from mechanisms.utilities.unit_nodes import UnitNodeUtility, unit_facts
+from mechanisms.utilities.utility import Grid
 
 
-class CoreNumber:
+class CoreNumber(UnitNodeUtility):
     """u(v) = the largest k of a subgraph with v in it whose degrees are all at least k; Δ = δ = 1.
 
     An added edge lowers no u. A subgraph whose degrees are at least k keeps degrees of at least
@@ -33,33 +25,14 @@ class CoreNumber:
         "Seidman 1983; Δ and the joint influence are proved in docs/dev/theory/selection.md, "
         "Theorem 9.2."
     )
-    candidates = "nodes"
-    relations = frozenset({NeighbouringRelation.EDGE})
-    direction: Literal[1, -1] = 1
-    sensitivity_facts: ClassVar[ByRelation] = {
-        NeighbouringRelation.EDGE: SensitivityFacts(
-            cap="1", function="1", horizon="1", terms="an edge that closes a ring moves all of it"
-        )
-    }
+    sensitivity_facts: ClassVar[ByRelation] = unit_facts(
+        "an edge that closes a ring moves all of it"
+    )
     joint_facts: ClassVar[JointByRelation] = {
         NeighbouringRelation.EDGE: same_for_all(
             JointFacts(spread="j", total="n", squares="n", one_way="up")
         )
     }
-    trend = Trend(value=1, sensitivity=0, growth=1)
-
-    def grid(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Grid:
-        return Grid(bits=0, cap=1, horizon=1, largest=graph_domain(dataset).max_degree)
-
-    def measure(
-        self,
-        records: Records,
-        dataset: Dataset,
-        candidates: Candidates,
-        sensitivity: Sensitivity,
-        grid: Grid,
-    ) -> Measurement:
-        return Measurement.constant(node_column(records, self.name), grid)
 
     def joint_influence(
         self,
@@ -71,11 +44,3 @@ class CoreNumber:
     ) -> JointInfluence:
         # An edge that joins the ends of a path raises every node of it from 1 to 2.
         return Independent(graph_domain(dataset).nodes, 1 << score_bits, both_ways=False)
-
-    def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        return node_work(self, dataset, candidates, sensitivity)
-
-    def one_way(
-        self, relation: NeighbouringRelation, sensitivity: Sensitivity
-    ) -> Literal[-1, 0, 1]:
-        return 1

@@ -4,20 +4,14 @@ from typing import ClassVar
 
 from mechanisms.model.candidates import Candidates, graph_domain
 from mechanisms.model.domains import Dataset, NeighbouringRelation
-from mechanisms.model.facts import (
-    ByRelation,
-    JointByRelation,
-    JointFacts,
-    SensitivityFacts,
-    same_for_all,
-)
+from mechanisms.model.facts import ByRelation, JointByRelation, JointFacts, same_for_all
 from mechanisms.model.joint_influence import Few, JointInfluence
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.utilities.core_number import CoreNumber
+from mechanisms.utilities.unit_nodes import UnitNodeUtility, unit_facts
 from mechanisms.utilities.utility import Grid
 
 
-class HIndex(CoreNumber):
+class HIndex(UnitNodeUtility):
     """u(v) = the largest h such that h neighbours of v have a degree of at least h; Δ = δ = 1.
 
     An added edge gives each end one neighbour more, and raises one or two degrees among the
@@ -31,11 +25,9 @@ class HIndex(CoreNumber):
         "Korn, Schubert, Telcs 2009 (lobby index); Δ and the joint influence are proved in "
         "docs/dev/theory/selection.md, Theorem 9.3."
     )
-    sensitivity_facts: ClassVar[ByRelation] = {
-        NeighbouringRelation.EDGE: SensitivityFacts(
-            cap="1", function="1", horizon="1", terms="an edge moves its ends and their neighbours"
-        )
-    }
+    sensitivity_facts: ClassVar[ByRelation] = unit_facts(
+        "an edge moves its ends and their neighbours"
+    )
     joint_facts: ClassVar[JointByRelation] = {
         NeighbouringRelation.EDGE: same_for_all(
             JointFacts(spread="min(j, 2D)", total="min(2D, n)", squares="min(2D, n)", one_way="up")
