@@ -333,7 +333,7 @@ def test_a_failure_is_charged_and_tells_nothing(
     def fails(records: Any, name: str) -> None:
         raise ValueError(f"the text of an error may quote records: {records.columns[name]}")
 
-    monkeypatch.setattr("mechanisms.utilities.degree.node_column", fails)
+    monkeypatch.setattr("mechanisms.utilities.unit_nodes.node_column", fails)
     seen = []
     for name, edges in (("x", EDGES), ("y", EDGES + b"0,3\n")):
         settings = Settings(data=tmp_path / name, release_interval=0, workers=2, upload_wait=300)
