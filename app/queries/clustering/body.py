@@ -158,7 +158,7 @@ class Clustering(Query):
 
     def question(self, dataset: Dataset, version: int) -> str:
         clusters, names = counted(self.clusters, "cluster"), self.distance.attributes
-        by = f", by {listing(names)}" if names else ""
+        by = f", clustered by {listing(names)}" if names else ""
         distances = "every value, or bin of a number, as a 0/1 code"
         if self.encoding == "learned_distance":
             distances = "learned distances between values"
