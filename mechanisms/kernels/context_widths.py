@@ -5,7 +5,8 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: Far below every m − β: the pair that stands for none.
+#: The largest m − β of no pairs at all, in the list of largest values. It lies so far below every
+#: real m − β that no pairs give an entropy change of 0.
 _NONE = -(1 << 60)
 
 
@@ -31,7 +32,8 @@ def widest(
     """
     reached = others if replace else others - rarest
     farthest = np.append(np.maximum.accumulate(reached[::-1])[::-1], _NONE)
-    # The number of pairs whose β a distance does not reach; they come first.
+    # For each distance t, the number of pairs (m, β) with β above t. Pairs are sorted by falling β,
+    # so they come first.
     pairs = np.searchsorted(-rarest, -distances)
     return _widest(others, rarest, sums, distances, farthest, pairs, rows, replace)
 

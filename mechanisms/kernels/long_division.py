@@ -9,7 +9,8 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: Public bounds keep the absolute value of every utility, sum and score strictly below this.
+#: Public bounds keep the absolute value of every utility, sum and score strictly below this. So the
+#: sum of two of them fits 64 bits.
 LIMIT = 1 << 62
 
 

@@ -63,7 +63,8 @@ def order_of(keys: Keys, bits: int = 64) -> Integers:
     n, digits = len(keys), -(-bits // _BITS)
     width = -(-bits // max(digits, 1))
     mask = np.uint64((1 << width) - 1)
-    # Even and odd keys have counters of their own, so that no increment waits for the one before.
+    # Even and odd keys have counters of their own, so that two keys with the same digit do not wait
+    # for the same counter.
     counts = np.zeros((2, digits, 1 << width), np.int32)
     for i in range(n):
         key = keys[i]

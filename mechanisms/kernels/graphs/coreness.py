@@ -31,8 +31,8 @@ def _core_numbers(indptr: Offsets, indices: Nodes) -> Nodes:
     for v in range(nodes):
         core[v] = indptr[v + 1] - indptr[v]
         largest = max(largest, core[v])
-    # ``order`` sorts the nodes by what is left of their degree; ``starts[d]`` is the place of the
-    # first node of degree d among those that are not yet removed.
+    # ``order`` sorts the nodes by their number of neighbours that are not yet removed.
+    # ``starts[d]`` is the position in ``order`` of the first remaining node with d such neighbours.
     starts = np.zeros(largest + 2, np.int64)
     for v in range(nodes):
         starts[core[v] + 1] += 1

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graphs.graph import Nodes, Offsets, read_only
 
-#: Unsigned: for a signed index, compiled code would test at every step whether it is negative.
+#: Ranks are unsigned, because for a signed index compiled code would test at every step whether it
+#: is negative.
 Ranks = NDArray[np.uint32]
 
 
