@@ -103,8 +103,8 @@ class EgocentricBetweenness:
             return Measurement.constant(utilities, grid)
         degree = node_column(records, "degree")
         if sensitivity is Sensitivity.SHIFTED:
-            # δ itself moves a shifted score. For this, the form of δ by degree alone is more
-            # accurate.
+            # A shifted score depends on the values of δ themselves. For this, the δ that reads the
+            # degree alone is more accurate than the one that reads shared neighbours.
             return Measurement(utilities, DegreeForm.of(degree, bound, grid.bits))
         shared = node_column(records, "co_degree")
         return Measurement(utilities, CoDegreeForm.of(degree, shared, bound, grid.bits))
