@@ -20,10 +20,10 @@ from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
 from mechanisms.utilities.tables import row_bound
 
 #: The binary digits of a coordinate after the point: 20, or fewer down to 8. With many attributes,
-#: sums at 20 digits would not fit the 64 bits of exact arithmetic.
+#: the noise on sums of 20 digits would exceed the 64 bits of exact arithmetic.
 FINEST, COARSEST = 20, 8
-#: The fewest digits under Gaussian noise, which may be so wide at a small ρ that sums with more
-#: digits would not fit 64 bits.
+#: The fewest digits under Gaussian noise. At a small ρ this noise is so wide that, with more
+#: digits, it would exceed exact arithmetic.
 COARSEST_OF_WIDE = 4
 #: The public rule for the number of starts takes no more of them than fit into this many steps of
 #: all iterations together: about one second.
@@ -95,9 +95,10 @@ class ClusteringPlan:
         rows, axes = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
         work = len(self.attributes) * self.clusters * rows
         few = [trials for trials in TRIALS if self.releases(trials) * work <= RULE_WORK]
-        # Noise moves a centre by about scale·√(2·axes) divided by the mean cluster size,
-        # rows/clusters. Gaussian noise moves it by σ·√axes divided by the same, with σ² = moves·(1
-        # + attributes)·releases/(2ρ). More starts are tried only where this is at most 1.
+        # Noise moves a centre by about its scale times √(2·axes), divided by the mean cluster size,
+        # rows/clusters; ``axes`` counts the coordinates. Gaussian noise moves it by σ·√axes divided
+        # by the same, with σ² = moves·(1 + attributes)·releases/(2ρ). More starts are tried only
+        # where this is at most 1.
         if in_rho:
             whole = self.moves * (1 + len(self.attributes))
             each = FEMTO * whole * axes * (self.clusters / rows) ** 2 / 2
