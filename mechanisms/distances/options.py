@@ -16,7 +16,7 @@ class Context(StrEnum):
     """How the context of a target is selected: the attributes that distinguish its values."""
 
     #: A ``Rule`` derives the context from noisy tables of pairs of attributes. These tables are
-    #: part of the answer anyway, so the context takes no loss of its own.
+    #: released anyway, so the context takes no loss of its own.
     BASELINE = "baseline"
     #: The attributes whose noisy symmetric uncertainty with the target is at least ``threshold``
     #: times the mean over all attributes.

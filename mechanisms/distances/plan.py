@@ -51,8 +51,8 @@ class Plan:
     size: int
     tables: int
     baseline: tuple[Pair, ...] | None
-    #: True if noisy tables of all pairs replace the requested selection of contexts, because they
-    #: take no more noise.
+    #: True if noisy tables of all pairs replace the requested selection of contexts, because these
+    #: tables have no larger noise.
     cheaper: bool = False
 
     @property
