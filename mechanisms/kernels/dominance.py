@@ -68,8 +68,8 @@ def interval_dominators(
     ends = [np.concatenate(pair) for pair in zip(upper, lower, strict=True)]
     axes = executor.map(lambda one: _Boxes(*one), zip(ends, largest, strict=True))
     possible, certain = _counts(axes, executor)
-    # Each box overlaps itself, so each point was counted as a possible dominator of itself. This
-    # one count is subtracted.
+    # Each point is known only up to a box. A box overlaps itself, so each point was counted as a
+    # possible dominator of itself. This one count is subtracted.
     return possible - np.int32(1), certain
 
 
@@ -191,9 +191,9 @@ def _reached_apart(ends: Integers, order: Integers) -> tuple[Integers, Places]:
     are at most as large. ``order`` is stable."""
     n = len(order) >> 1
     numbers, reached = np.empty(2 * n, np.int64), np.empty(2 * n, np.int32)
-    # ``seconds`` counts the ends of the second half up to position i, and ``equal`` those up to the
-    # last end of equal value. Of equal ends those of the first half come first, so only these need
-    # ``equal``.
+    # ``ends`` has upper ends in its first half and lower ends in its second. ``seconds`` counts
+    # those of the second half up to position i, and ``equal`` those up to the last equal end. Of
+    # equal ends those of the first half come first, so only they need ``equal``.
     seconds, equal = n, n
     last = ends[order[2 * n - 1]]
     for i in range(2 * n - 1, -1, -1):

@@ -151,8 +151,9 @@ def add_harmonic_sums(
     alone. In falling order of the starts, each sum then extends the previous one.
     """
     total, previous = 0, 0
-    # Visits the candidates from the largest start to the smallest. The sort is by ascending
-    # unsigned keys. No start reaches 2⁶², so 2⁶² − start is a positive key.
+    # Visits the candidates from the largest ``start`` of their sums to the smallest, so that each
+    # sum extends the previous one. The sort takes unsigned keys: no start reaches 2⁶², so 2⁶² −
+    # start is positive.
     for r in order_of((LIMIT - starts).view(np.uint64)):
         if starts[r] == 0:
             break
@@ -237,7 +238,7 @@ def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
             passed, rest = passed + width, rest - width
             t += 1
         # Once δ(t) equals its cap, all further values equal it too. So a division gives how many
-        # more of them the rest of the goal takes.
+        # more of them cover the rest of the goal, which the sum of δ(0), δ(1), … is to reach.
         whole = (rest - 1) // cap if width == cap and rest > cap else 0
         result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * cap, width
     return result

@@ -36,5 +36,5 @@ def _divide(numerators: Integers, denominators: Integers, bits: int, quotients: 
             carry = np.int64(rest >= b)
             rest -= b * carry
             whole += whole + carry
-        # A negative quotient rounds away from zero: ⌊−x⌋ = −⌈x⌉.
+        # The result is a floor, so a negative quotient rounds away from zero: ⌊−x⌋ = −⌈x⌉.
         quotients[i] = whole if a >= 0 else -(whole + np.int64(rest != 0))

@@ -30,8 +30,8 @@ def ascending(values: Integers, largest: int | None = None) -> Integers:
 def sorted_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """The numbers in ascending order; none is NaN."""
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
-    # Read as an unsigned number, the bits of a negative double fall as the double rises, so all of
-    # them are inverted. Other doubles have only the sign bit inverted.
+    # Makes unsigned keys in the order of the doubles. The bits of a negative double fall as the
+    # double rises, so all of them are inverted. Other doubles have only the sign bit inverted.
     turned = (bits.view(np.int64) >> 63).view(np.uint64) | _SIGN
     ordered: NDArray[np.float64] = numbers[order_of(bits ^ turned)]
     return ordered

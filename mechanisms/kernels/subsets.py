@@ -131,8 +131,8 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
         if cells <= dense:
             for row in range(rows):
                 counts[mixed[row]] += 1
-            # Let a combination have n rows. The first of them adds Φ(n), about n·log₂n, and resets
-            # the counter; the others add Φ(0) = 0.
+            # Each combination of n rows adds Φ(n), about n·log₂n. Its first row adds it and resets
+            # the counter, so its other rows add Φ(0) = 0.
             for row in range(rows):
                 total += sums[counts[mixed[row]]]
                 counts[mixed[row]] = 0

@@ -71,7 +71,8 @@ def _h_indices(indptr: Offsets, indices: Nodes) -> Nodes:
     for v in range(nodes):
         largest = max(largest, indptr[v + 1] - indptr[v])
     result = np.zeros(nodes, np.int32)
-    # The number of neighbours of each degree; larger degrees than that of v count as that of v.
+    # The number of neighbours of v by degree. Degrees above that of v count as that of v, because
+    # its h-index is at most its own degree.
     counts = np.zeros(largest + 1, np.int32)
     for v in range(nodes):
         degree = indptr[v + 1] - indptr[v]

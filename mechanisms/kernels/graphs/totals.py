@@ -105,9 +105,9 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
             part, offsets = rows[starts[0] : starts[-1]], graph.indptr[linked] - starts[0]
             around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
             largest[linked] = np.maximum.reduceat(part, offsets)
-    # An upper bound on the value of any pair with node v, by which the search ends early. If the
-    # pair shares a neighbours, its value is at most a·(a − 1)/2 plus the supports of the 2a edges
-    # to them. a is at most the co-degree of v.
+    # A bound for each node v by which the search ends early: the most two-triangles that an edge
+    # at v adds or removes. Let its ends share a neighbours, at most the co-degree of v. Then these
+    # are at most a·(a − 1)/2 plus the supports of the 2a edges to the shared neighbours.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)
