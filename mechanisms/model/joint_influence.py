@@ -154,9 +154,9 @@ class EdgeInfluence(JointInfluence):
         return min(2, self.count) * self.one**2 + self.inner * max(self.fall, self.rise) ** 2
 
     def _spread(self, k: int) -> int:
-        # The spread is largest if both ends of the edge rise with k − 2 inner nodes while k others
-        # fall, or in the reverse case. If one end rises and one falls, each with k − 1 inner nodes,
-        # it is never larger than in the larger of these two cases.
+        # The spread is the sum of the k largest changes less the sum of the k smallest. It is
+        # largest if both ends of the edge rise with k − 2 inner nodes while k inner nodes fall, or
+        # in the reverse case. If one end rises and one falls, it is the mean of these two cases.
         if k == 1:
             return 2 * self.one
         most, least = max(self.fall, self.rise), min(self.fall, self.rise)
