@@ -30,7 +30,7 @@ _REACH = 14
 #: The work of one probability of a law that a Fourier transform computes, in units of the work of
 #: one that a formula gives.
 _CONVOLUTION = 8
-#: The most probabilities that the list of a law by formula has.
+#: The greatest length of a list of probabilities that a formula gives.
 MOST_PLACES = 2 * _REACH * _SMOOTH + 5
 
 Floats = NDArray[np.float64]

@@ -71,8 +71,8 @@ def _weights_beyond(rate: Rate, terms: int) -> Floats:
     step = float(rate.exponent())
     logs = _log_weights(terms, np.exp(-step), -np.expm1(-step))
     weights = np.exp(logs - logs.max())
-    # The weights w_k of the mixture that is the tail of the sum X are known up to a factor. It
-    # follows from their true sum P(X ≥ 0), which is (1 + P(X = 0)) / 2 because the law is
+    # The tail of the sum X is a mixture with weights w_k, which are known up to a factor. The
+    # factor follows from their true sum P(X ≥ 0), which is (1 + P(X = 0)) / 2 because the law is
     # symmetric. P(X = 0) is Σ w_k·q^k.
     k = np.arange(terms, 0, -1, dtype=np.float64)
     at_zero = float(weights @ np.exp(k * np.log(-np.expm1(-step))))

@@ -223,7 +223,7 @@ def kth_smallest(values: Floats, k: int) -> float:
     if k == 1:
         return float(values.min())
     # Read as integers, the bits of positive floats have the order of the floats. Those of negative
-    # floats have the reverse order.
+    # floats have the reverse order, so all but their sign bit is inverted.
     keys = _turned((values + 0.0).view(np.int64))
     key = np.array([~kth_largest(~keys, k)], dtype=np.int64)
     return float(_turned(key).view(np.float64)[0])

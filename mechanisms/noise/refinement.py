@@ -80,7 +80,7 @@ def _bracket(arrival: Arrival, rate: Rate) -> tuple[Bound, Bound]:
     if bits == 0 or bits + 1 == whole:
         return -math.inf, math.inf
     # An arrival time is computed from the uniform number u and the shift λ·gap. Both are quotients
-    # of whole numbers, and the precision has room for all bits of these.
+    # of whole numbers. The interval arithmetic has room for all bits of these.
     shift = rate.a * arrival.gap
     iv = intervals(2 * arrival.length + shift.bit_length() + arrival.weight.bit_length() + _WORD)
     time = iv.log(iv.mpf([bits, bits + 1]) / whole)
