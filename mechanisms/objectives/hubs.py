@@ -53,7 +53,8 @@ class Hubs:
         if named.keys() != {Degree, EgocentricDensity}:
             return None
         (degree, _), (density, own) = named[Degree], named[EgocentricDensity]
-        # If the public bound on degrees is below 2, every density is 0 and no edge changes it.
+        # If the public bound on degrees is below 2, every density is 0 and no edge changes it. The
+        # rule for hubs then does not apply.
         if degree <= 0 or density <= 0 or own.largest == 0:
             return None
         return cls(degree, density, own.bits, graph_domain(dataset).max_degree)

@@ -52,8 +52,9 @@ class SumSensitivity(Stepwise):
     cap: int
     horizon: int
     count: int
-    #: The loop over distances ends once every utility is covered, because the horizon of a member
-    #: may be the number of records. Danger: the number of passes then depends on the records.
+    #: The loop over distances ends once δ(0) + δ(1) + … covers every utility, because the horizon
+    #: of a member may be the number of records. Danger: the number of passes then depends on the
+    #: records.
     ends_early = True
 
     def at(self, t: int | Integers, candidates: Integers) -> Integers:
