@@ -99,12 +99,13 @@ def tail(distance: float, weight: float, rate: Rate) -> float:
         return exp(-distance)
     inside = floor(distance / weight)
     growth = weight - decay
-    # P(|Z + w·Y| ≥ t) is summed over the values y of the noise Y. Where w·y ≤ t, that is for y ≤ K,
-    # the sum has two geometric series: Σ over 1 ≤ y ≤ K of p^y·(e^(w·y − t) + e^(−w·y − t)).
+    # P(|Z + w·Y| ≥ t) for two noises Z and Y is summed over the values y of Y, whose probability is
+    # in proportion to p^|y|. Up to y = K, w·y is at most t. These values form two geometric series:
+    # Σ over 1 ≤ y ≤ K of p^y·(e^(w·y − t) + e^(−w·y − t)).
     rising = _series(growth, inside, -distance)
     falling = _series(-weight - decay, inside, -distance)
-    # Where w·y > t, that is for y > K, the values y of the noise Y contribute the sum over y > K of
-    # p^y·(2 − e^(t − w·y) + e^(−t − w·y)).
+    # From y = K + 1 on, w·y exceeds t. These values of the noise Y contribute geometric series too:
+    # Σ over y > K of p^y·(2 − e^(t − w·y) + e^(−t − w·y)).
     after = -decay * (inside + 1)
     beyond = 2 * exp(after) / -expm1(-decay)
     first = after - weight * (inside + 1)

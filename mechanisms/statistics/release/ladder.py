@@ -46,8 +46,8 @@ class Ladder(DataDependentNoise):
         if not plan.cap:
             return depends(0.0)
         rate = float(share(loss)) / 2
-        # An answer lies beyond rung r with probability at most 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}),
-        # for λ = ε/2 and rungs of at most ``cap`` integers on either side.
+        # An answer lies beyond rung r with probability at most 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}).
+        # Here λ is ε/2, and a rung has at most ``cap`` integers on either side of the true value.
         rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
         return depends((rungs + 1) * plan.cap * float(plan.step))
 
