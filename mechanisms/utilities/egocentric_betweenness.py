@@ -95,8 +95,9 @@ class EgocentricBetweenness:
         grid: Grid,
     ) -> Measurement:
         stored = node_column(records, "egocentric_betweenness")
-        # The stored column rounds the term of each pair of neighbours separately. So neighbouring
-        # graphs differ by at most δ(0) in it too. The right shift rounds down and keeps this bound.
+        # The stored column rounds the term of each pair of neighbours separately. So one edge
+        # changes the column, too, by at most δ(0) per node. The right shift rounds down and keeps
+        # this bound.
         utilities = stored >> (GRID_BITS - grid.bits)
         bound = graph_domain(dataset).max_degree
         if sensitivity is Sensitivity.GLOBAL:
