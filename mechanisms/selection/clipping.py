@@ -13,8 +13,9 @@ from mechanisms.model.domains import Dataset
 from mechanisms.objectives import Objective
 from mechanisms.selection.top_k import Plan, clipped_scores
 
-#: Besides the two ends of an edge, one change may move k clipped scores together by at most one
-#: unit divided by this.
+#: Scores below a clip count as the clip. It must leave small joint changes: one change may move k
+#: clipped scores together by at most two units, for the ends of an edge, and one unit divided by
+#: this.
 PART = 32
 
 

@@ -86,8 +86,9 @@ class Criterion(ABC):
         """The work of scores from class counts of so many levels in all, of ``rows`` in each."""
         if sensitivity is Sensitivity.GLOBAL:
             return work(f"{self.name} global", rows + levels * classes)
-        # A walk over distances ends at utility 0 at the latest. To get there it suffices to remove
-        # all records outside of the largest class.
+        # A dampened score counts how many distances δ takes to cover the utility. Their number is
+        # at most that of the records outside of the largest class: removing these makes the utility
+        # 0.
         return work(f"{self.name} {sensitivity}", (rows - rows // classes) * levels)
 
     def joint_influence(

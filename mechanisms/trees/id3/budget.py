@@ -47,8 +47,8 @@ class Budget:
     def __post_init__(self) -> None:
         if self.share < 1:
             raise UnsupportedQuery("the loss is too small to be shared by so many levels")
-        # Each call raises if a share is out of the range of exact noise. The shares are those of
-        # selections, of leaf counts and of record counts.
+        # Refuses a loss whose shares for selections, leaf counts or record counts are out of the
+        # range of exact noise: each call raises.
         Rate.of(self.share, score_bits(1))
         for depth in range(self.splits + 1):
             self.leaf_law(depth)
