@@ -52,8 +52,8 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # These are the routes themselves. ``include_router`` would copy them for each application,
-        # which takes ten times as long as the rest of this function.
+        # The application gets the route objects themselves. ``include_router`` would copy them for
+        # each application, which takes ten times as long as the rest of this function.
         routes=[route for router in (*ROUTERS, agents) for route in router.routes],
         # Environment variables could enable traces, which would contain exception texts and request
         # bodies.

@@ -91,7 +91,7 @@ class UnderWay:
     begun: asyncio.Future[float]
     #: Ends with the reply, at the deadline.
     task: asyncio.Task[Reply]
-    #: Seconds from the begin to the deadline. Each missed deadline doubles it.
+    #: Seconds from the beginning of the query to its deadline. Each missed deadline doubles it.
     length: float
     #: Whether the caller waits for the deadline. A reply of 202 leaves before it, and would be late
     #: by the run time of work on the event loop.
@@ -165,7 +165,8 @@ class Answering:
         if isinstance(looked_up, Replay):
             return self._replayed(looked_up)
         if looked_up.public is None:
-            raise NoRecords(looked_up.name)  # The owner has not uploaded the node list yet.
+            # The owner has not uploaded the graph's node list yet, so the query has no price.
+            raise NoRecords(looked_up.name)
         priced = request.priced(looked_up.public, looked_up.counts_rho)
         seconds = self._seconds(priced.query, priced.cost)
         if not looked_up.version:
@@ -241,7 +242,8 @@ class Answering:
             if isinstance(outcome, Replay):
                 return self._replayed(outcome)
             if outcome.charged_rho is not None:
-                # The account may have counted otherwise when the first attempt was charged.
+                # A retry computes with the price of the first attempt. The account may have begun
+                # or ceased to count in ρ since then, which changes the defaults of the query.
                 priced = request.priced_at(priced.dataset, outcome.charged_rho)
             now, task = time.monotonic(), asyncio.current_task()
             assert task is not None, "this coroutine runs in a task"
@@ -452,8 +454,8 @@ class Answering:
         except CommitUnknown as error:
             return error
         except Exception as error:
-            # The charge stands, and a retry with the same key gets an answer later. Any other error
-            # would state something else.
+            # The charge stands, and a retry with the same key gets an answer later. So the reply
+            # says that the query is still running.
             log.error("an answer cannot be stored", error=type(error).__qualname__)
             return StillRunning(reservation.query_id)
 

@@ -149,7 +149,8 @@ class Uploads:
         try:
             self._datasets.remove_unused(name)
         except (OSError, StorageError) as error:
-            # Arrays that no query will open again do no harm, and the next call removes them.
+            # Nothing depends on the removal: no query opens these arrays again, and the next call
+            # tries to remove them again.
             log.error("cannot remove old versions", error=type(error).__qualname__)
 
     def limits(self) -> UploadLimits:
@@ -168,7 +169,8 @@ class Uploads:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda _: self._local.discard(upload.id))
-        # The state of the upload records its exception.
+        # Without this callback asyncio would log the exception. The stored state of the upload
+        # shows the failure.
         task.add_done_callback(read_exception)
         return task
 

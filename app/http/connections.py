@@ -21,8 +21,8 @@ from typing import Protocol
 
 from app.config.settings import Network
 
-#: Connections that are accepted beyond the limit. They reach the probes ``/healthz`` and
-#: ``/readyz`` alone.
+#: The number of connections that are accepted beyond the limit. They may request only the probes
+#: ``/healthz`` and ``/readyz``.
 FOR_PROBES = 16
 #: Seconds between two searches for connections whose client was too slow.
 SWEEP = 0.5

@@ -18,7 +18,7 @@ from app.contract.problems import response_to
 from app.http.route import Route
 
 PATH = "/v1/queries"
-#: The error that FastAPI reports when a required body is missing, in the same words.
+#: The error for a missing body. FastAPI reports the same, but this middleware replies in its place.
 MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required"}
 #: The most bodies whose parsed models are cached, and the most bytes of such a body.
 BODIES, SHORT = 256, 4096

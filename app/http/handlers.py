@@ -29,7 +29,8 @@ def install(app: FastAPI, metrics: Metrics, fast_lane: Route | None = None) -> N
 
 async def _listed_problem(request: Request, error: Exception) -> Response:
     reply = problems.response_to(error, request.state.request_id)
-    assert reply is not None  # The handler is registered for the types of the table alone.
+    # This handler is registered only for the errors in the table of problems, so each has a reply.
+    assert reply is not None
     return reply
 
 

@@ -82,7 +82,8 @@ class Published(Generic[T]):
 
 def fetched(url: str) -> dict[str, Any]:
     """The JSON object at ``url``, without redirection, in bounded time and size."""
-    import httpx  # Takes a tenth of a second to load, and most services have no provider.
+    # httpx takes a tenth of a second to load, and most services have no provider.
+    import httpx
 
     end = time.monotonic() + PATIENCE
     content = bytearray()

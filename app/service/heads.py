@@ -83,8 +83,8 @@ def _delivery(command: str | None, seconds: float) -> Callable[[Sequence[bytes]]
     words = shlex.split(command)
 
     def deliver(lines: Sequence[bytes]) -> bool:
-        # A command of the operator that hangs must not delay the next comparison of heads by more
-        # than one interval.
+        # The operator's command is stopped after one interval, so that a command that hangs cannot
+        # delay the next comparison of heads any longer.
         limit = max(1.0, seconds)
         try:
             subprocess.run(

@@ -69,7 +69,8 @@ class Lines:
         self._stream = stream
         self._lock = threading.Lock()
         self._lines: list[str] = []
-        #: The event loop that has been asked to write the collected lines; None if none has.
+        #: The event loop on which the next write of the collected lines is scheduled; None if none
+        #: is.
         self._writer: asyncio.AbstractEventLoop | None = None
         atexit.register(self._write)
 

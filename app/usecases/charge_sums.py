@@ -31,7 +31,8 @@ SECONDS = 1.0
 ACCOUNTS = 1024
 
 
-#: As ``By``, and the charges of one hour (``YYYY-MM-DDTHH``, UTC), which pages show at first.
+#: The groupings of charges: those of ``By``, and by hour (``YYYY-MM-DDTHH``, UTC), which pages show
+#: first.
 Grain = By | Literal["hour"]
 GRAINS: tuple[Grain, ...] = ("hour", "day", "kind", "mechanism")
 

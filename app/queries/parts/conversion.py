@@ -76,7 +76,8 @@ class Native:
 
     dataset: Dataset
     loss: PrivacyLoss
-    #: The steps that hold the rest of the charge, beyond ``loss``.
+    #: The steps of the charge that release nothing. They hold the difference between the charge and
+    #: ``loss``, because the conversion gives the mechanism only a part of the charge.
     steps: tuple[Step, ...]
     #: The most changes of one record, by the mechanism's relation, that one person makes.
     members: int

@@ -34,7 +34,8 @@ def contexts(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields options of a metric, one for every way to choose the context of an attribute."""
     yield from ({"context": "baseline", "selection_rule": rule.value} for rule in Rule)
     domain = dataset.domain
-    # The method ``mean_su`` releases entropies, which need a public lower bound on the rows.
+    # The method ``mean_su`` releases noisy entropies, which needs a public lower bound on the rows.
+    # Other tables therefore do not offer it.
     if isinstance(domain, TableDomain) and (domain.rows or domain.min_rows):
         yield {"context": "mean_su"}
     for context, sensitivity in product(("max_relevance", "max_dependency"), ("global", "local")):

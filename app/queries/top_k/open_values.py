@@ -13,7 +13,7 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection.choice import Choice
 from mechanisms.tables.open_groups import OpenPlan, largest_groups, release_groups
 
-#: The one way to select open values: a noisy vector of counts.
+#: Open values are always selected by the same choice: noise is added to the count of each value.
 CHOICE = Choice(Sensitivity.GLOBAL, "laplace")
 
 

@@ -75,7 +75,8 @@ class SelectingQuery(TreeQuery):
 
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
-    #: Whether a leaf that stops early takes what is left of ρ, and not of ε.
+    #: True for an account that counts in ρ: a leaf that stops early then adds the ρ that is left on
+    #: its path to its counts, and not the ε.
     _leaves_in_rho: bool = PrivateAttr(default=False)
 
     def in_rho(self) -> Self:
