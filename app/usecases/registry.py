@@ -11,8 +11,8 @@ from typing import Any
 from app.contract.times import moment
 from storage.catalogue.datasets import StoredDataset
 
-#: For each neighbouring relation: the change that a privacy loss hides, in words, and the usual
-#: name of that unit.
+#: For each neighbouring relation: the change that a privacy loss hides, in words, and the
+#: name of the privacy unit.
 UNITS = {
     "edge": ("one edge of the graph, there or not", "edge"),
     "add_remove": ("one record, there or not", "record"),

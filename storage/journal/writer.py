@@ -116,8 +116,9 @@ class Writer:
             assert len(outcomes) == len(members), "every member has one outcome"
             return outcomes
         except (Busy, CommitUnknown, StreamAlarm) as error:
-            # Nothing is written, or the commit is unknown: every member gets the same error. After
-            # a StreamAlarm the members would succeed one by one, and the alarm would be lost.
+            # Nothing is written, or it is unknown whether the commit succeeded. So every member
+            # gets the same error. After a StreamAlarm a second attempt would succeed and hide the
+            # alarm.
             return [type(error)(*error.args) for _ in members]
         except Exception as error:
             if len(members) == 1:

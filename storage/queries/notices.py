@@ -29,7 +29,7 @@ from storage.ledger.budget_requests import RequestState
 
 _a, _d, _e, _v = budget_account.c, dataset.c, entry.c, dataset_version.c
 _r = budget_request.c
-#: A literal, so that the partial index of open requests is used.
+#: The state of open requests, as a literal, so that the partial index of open requests is used.
 _OPEN: ColumnElement[int] = literal_column(str(int(RequestState.OPEN)))
 _REQUESTS = (
     select(_r.id, _d.name.label("dataset"), users.c.name.label("analyst"), _r.state)

@@ -57,7 +57,8 @@ class PostgreSQL:
             schema, _, name = checked(table, _tables(connection)).partition(".")
             whole = Identifier(schema, name)
             rows = connection.execute(SQL("SELECT * FROM {} LIMIT 0").format(whole))
-            # As texts: COPY would write truth values as t and f.
+            # Columns are cast to text, because COPY would write truth values as t and f, and not as
+            # true and false.
             columns = [
                 SQL("{column}::text AS {column}").format(column=Identifier(column.name))
                 for column in rows.description or ()

@@ -214,8 +214,8 @@ class ScoredSelection(Query):
 
     def memory(self, dataset: Dataset) -> int:
         members = sum(len(getattr(one, "weighted_sum", (one,))) for one in self.utilities)
-        # Between draws, a Pareto score caches counts of the candidates that dominate each other, so
-        # its queries need this memory too.
+        # A Pareto score caches for its next draws how many candidates dominate each one (are better
+        # in every utility), so its queries need this memory too.
         cached = 2 * CACHE_BYTES if self.objective == "pareto" else 0
         return memory(dataset, record=RECORD * (1 + members), more=cached)
 
