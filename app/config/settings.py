@@ -45,8 +45,8 @@ Network = IPv4Network | IPv6Network
 STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9][A-Za-z0-9._-]*)*/?")
 
 
-#: The settings that the journal records, because they decide who may come in or what the instant of
-#: an answer may reveal.
+#: The settings that the journal records, because they decide who gets access, and how much the time
+#: of an answer may reveal.
 STATED = {
     *("release_interval", "opening_interval", "query_limit", "lease"),
     *("session_lifetime", "rate_limit"),

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, StringConstraints
 
 MOST_CHARACTERS = 2000
 #: The marks of Unicode that change the direction of writing (UAX #9). Texts with them are refused,
-#: because they may look like other texts.
+#: because they may be displayed as other texts.
 DIRECTION_MARKS = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )

@@ -93,8 +93,8 @@ class UnderWay:
     task: asyncio.Task[Reply]
     #: Seconds from the beginning of the query to its deadline. Each missed deadline doubles it.
     length: float
-    #: Whether the caller waits for the deadline. A reply of 202 leaves before it, and would be late
-    #: by the run time of work on the event loop.
+    #: True if the caller waits for the deadline. Otherwise the reply 202 leaves earlier, and work
+    #: on the event loop would delay it by its run time.
     is_awaited: bool
 
     @property
@@ -374,8 +374,8 @@ class Answering:
             settled = reply if isinstance(reply, Exception) else False
             if not isinstance(reply, Exception):
                 settled = await self._settle(under_way, reply)
-            # An answer that was stored after its deadline leaves at the next tick, and so at a
-            # public instant.
+            # An answer that was stored after its deadline leaves at the next tick, one of the
+            # public instants at equal distances. So the time of its storing stays hidden.
             elapsed = time.monotonic() - begun
             await until(begun + self._clock.next_tick(under_way.length, elapsed))
             if isinstance(settled, Exception):

@@ -190,8 +190,8 @@ class Uploads:
             except NotFound:
                 # The owner withdrew the records while they were being prepared.
                 raise NoRecords("the records were withdrawn") from None
-            # The version is published, so the upload has succeeded even if this process cannot open
-            # it.
+            # The version is published. So the upload has succeeded, even if this process cannot
+            # open it for queries.
             await run_in_threadpool(self._opener.publish, upload.dataset.id, version)
             await run_in_threadpool(self.tidy, upload.dataset.name)
             return version

@@ -127,7 +127,8 @@ class Connections:
         self._members: dict[Connection, _Member] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._stops_at: float | None = None
-        # Bodies have no limit here: the routes limit the time of a body, and reply when it is over.
+        # The time of a body is limited by the routes and not here, because only they can still send
+        # a reply when it is over.
         self._seconds = {Wait.HEAD: limits.head_seconds, Wait.READ: limits.stall_seconds}
 
     def enter(self, connection: Connection, address: str) -> Admission:

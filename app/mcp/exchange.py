@@ -111,7 +111,8 @@ class Exchange(Response):
             sent = True
             return {"type": "http.request", "body": self._content, "more_body": False}
 
-        # A manager without sessions holds nothing between two messages, so each one has its own.
+        # Each message has a manager of its own, because a manager without sessions keeps nothing
+        # between two messages.
         manager = StreamableHTTPSessionManager(
             SERVER, json_response=True, stateless=True, max_request_body_size=MEGABYTE
         )

@@ -42,8 +42,9 @@ def watched(
         if adopt_once(database, heads) is not None:
             log.critical("no heads were published: the ledger was adopted as it is")
         if not look() and publisher.any_frozen():
-            # A backup is stored with its accounts frozen. After a restore the comparison with the
-            # published heads therefore finds no account to freeze, but some are frozen already.
+            # A backup is stored with its accounts frozen. The comparison of a restored ledger with
+            # the published heads therefore freezes no further account, although it has found a
+            # restore.
             log.error("accounts are frozen: their charges are refused until accept-rollback")
     except OSError as error:
         raise UnusableDatabase(

@@ -140,8 +140,8 @@ def _total(charged: PrivacyLoss, published: Published | None) -> PrivacyLoss:
     total = _larger(charged, published.charged)
     if published.in_rho:
         return total
-    # The published account did not count in ρ, so the ρ of the lost charges is unknown. It is at
-    # most that of a single charge of their whole ε.
+    # The published account had no limit in ρ, so its ρ may be incomplete. The ρ of the lost charges
+    # is at most that of a single charge of their whole ε.
     lost = total.epsilon_nano - charged.epsilon_nano
     return _larger(total, charged + PrivacyLoss(0, 0, pure_femto(lost)))
 

@@ -72,7 +72,8 @@ api_key = _table(
     Column("created_us", Big, nullable=False),
     Column("last_used_us", Big),
     Column("revoked_us", Big),
-    Column("until_us", Big),  # refused from this moment on; null: never
+    # Moment from which on the key is refused; null for never.
+    Column("until_us", Big),
     # JSON list of the only dataset ids that the key may query; null for all datasets.
     Column("datasets", String),
     # 1 if the key has an account of its own, which is charged too.
@@ -111,7 +112,8 @@ dataset = _table(
     Column("domain", String),
     Column("neighbouring", String, nullable=False),
     Column("records_per_person", Int, nullable=False),
-    # The row count of a `replace` table, which is public from the first accepted upload.
+    # The row count of a table whose neighbouring relation is ``replace``. It is public from the
+    # first accepted upload on.
     Column("fixed_rows", Big),
     Column("version", Int, nullable=False, server_default=text("0")),  # read by queries; 0 if none
     Column("versions", Int, nullable=False, server_default=text("0")),  # how many so far

@@ -21,7 +21,8 @@ from storage.journal.facts import FIRST_CHANGE, FIRST_UNTOLD
 OPERATOR_NAME = "(operator)"
 #: Actions of old lines that no page shows: their moment reveals how long records took to prepare.
 UNTOLD = ("records.publish",)
-#: The most lines with one timestamp that a cursor may skip, so that no cursor costs much work.
+#: The most lines with the same timestamp that a page may skip to reach its cursor. This bounds the
+#: cost of a cursor that a client made up.
 MOST_SKIPPED = 10_000
 
 

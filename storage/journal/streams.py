@@ -26,8 +26,8 @@ from storage.journal.layouts import EMPTY_HEAD, fact_digest, next_head
 
 _s, _j = journal_stream.c, journal.c
 
-#: Advances a stream by one batch. It updates no row if the stream's number of facts or its head
-#: differs from what this process last wrote.
+#: Writes the new length and head of a stream after a batch of facts. It updates no row if another
+#: process has changed the stream, which raises an alarm.
 ADVANCE = Each(
     (_s.id, _s.seq, _s.head, column("last", Big), column("next_head", Bytes)),
     lambda each: (

@@ -173,8 +173,8 @@ def last_changes(database: Database, accounts: Collection[int]) -> dict[int, int
 
 def limits_set_at(database: Database, accounts: Collection[int]) -> dict[int, int]:
     """The sequence number of the last entry that set the limit of each of these accounts."""
-    # Entries that name no query are few, and an index finds them. To sort them by number, SQLite
-    # would read all entries of the accounts.
+    # An index finds the few entries that name no query, and Python sorts them. To sort them by
+    # number, SQLite would read all entries of the accounts.
     setting = select(_e.account_id, _e.seq).where(
         _e.account_id.in_(accounts),
         _e.query_id.is_(None),

@@ -65,7 +65,7 @@ async def person_of(services: Services, claims: Claims) -> User:
     """
     identities, subject = services.identities, (claims.issuer, claims.subject)
     person = await inline_if_embedded(services.database, identities.find, *subject)
-    # A person without an account becomes a user by the first token that grants a role.
+    # A person who has never signed in becomes a user by the first token that grants a role.
     if person is None:
         is_new = bool(claims.roles)
     else:
