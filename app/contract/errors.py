@@ -138,7 +138,8 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
             context = error.get("ctx")
             assert isinstance(context, dict)
             msg = f"Expected one of the tags {context['expected_tags']}"
-        # Pydantic puts this prefix before the messages of this project's validators.
+        # Clients need not see this prefix, which Pydantic puts before the messages of this
+        # project's validators.
         msg = msg.removeprefix("Value error, ")
         # Models hold tuples, but JSON has lists, so the message for the client speaks of a list.
         if kind in ("too_short", "too_long"):

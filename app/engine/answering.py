@@ -130,13 +130,15 @@ class Answering:
         self._lease, self._database = lease, database
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
         self._warm_up = warm_up
-        #: The number of missed deadlines. Only the metrics show it, to the operator.
+        #: The number of missed deadlines. It may depend on records, so only the operator sees it,
+        #: in the metrics.
         self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
         #: The queries that are being charged or under way.
         self._running: set[asyncio.Task[Reply]] = set()
         self._under_way: dict[UUID, UnderWay] = {}
-        #: The running downloads of node lists from the store of records.
+        #: The running downloads of node lists from the store of records. Callers that need the same
+        #: list wait for one download.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
         #: The kinds of work that this process has run at least once. Their kernels are compiled and
         #: loaded, so light queries of these kinds may run on the event loop.
@@ -382,7 +384,8 @@ class Answering:
                 raise settled
             assert not isinstance(reply, Exception)
             if not settled:
-                # Another attempt has stored its answer, which is the only one that may leave.
+                # Another attempt has stored its answer, which is the only one that may leave. So
+                # the result of this attempt is dropped.
                 return await self._winner(id)
             return Reply(id, *reply)
         finally:

@@ -46,8 +46,8 @@ class Ticket:
     begin: float | None = None
     end: float | None = None
     is_over: bool = False
-    #: Receives the instant at which the query begins. Cancelling this future takes the query out of
-    #: its queue.
+    #: A future that receives the instant at which the query begins. Cancelling it takes the query
+    #: out of its queue.
     begun: Future[float] | None = None
 
     @property

@@ -44,7 +44,8 @@ class Verifier:
         self._wake, self._closing = threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Future[None]] = []
-        #: The durations in seconds of the last complete run and of the last run on request.
+        #: The durations in seconds of the last complete run and of the last run on request. The
+        #: pauses after such runs follow from them.
         self._took, self._on_request = 0.0, 0.0
         self._latest: Verification | None = None
         #: True after a run that failed with an error because of the stored rows, until a later run

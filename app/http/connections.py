@@ -229,7 +229,7 @@ class Connections:
         return True
 
     def _close(self, connection: Connection) -> None:
-        # The event loop closes the socket only later, so the connection is removed from the counts
-        # here.
+        # The event loop closes the socket only later. The connection no longer counts from here on,
+        # so that another one can take its place.
         self.leave(connection)
         connection.abort()

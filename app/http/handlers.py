@@ -18,7 +18,8 @@ from app.telemetry.metrics import Metrics
 
 def install(app: FastAPI, metrics: Metrics, fast_lane: Route | None = None) -> None:
     """Install the outermost layers and the table of problems; ``fast_lane`` is its route if any."""
-    # The middleware that is added last is the outermost one.
+    # The middleware that is added last is the outermost one, so it sees each request first and each
+    # reply last.
     if fast_lane is not None:
         app.add_middleware(FastLane, route=fast_lane)
     app.add_middleware(Observed, metrics=metrics)

@@ -153,7 +153,8 @@ class CodeFlow:
                     code_verifier=verifier,
                 )
         except Exception as error:
-            # The text of the exception may hold what the provider replied.
+            # Only the class of the exception is kept, because its text may contain the provider's
+            # reply.
             raise SignInRefused(type(error).__qualname__) from None
         finally:
             self._turns.release()

@@ -90,7 +90,8 @@ SERVER: Server[Any] = Server(
     on_list_tools=_list_tools,
     on_call_tool=_call_tool,
 )
-# Environment variables could enable traces, which would contain arguments of tools.
+# All telemetry is turned off explicitly. Environment variables could otherwise enable traces, which
+# would contain the arguments of tools.
 SERVER.middleware.clear()
 
 

@@ -42,9 +42,8 @@ def watched(
         if adopt_once(database, heads) is not None:
             log.critical("no heads were published: the ledger was adopted as it is")
         if not look() and publisher.any_frozen():
-            # A backup is stored with its accounts frozen. The comparison of a restored ledger with
-            # the published heads therefore freezes no further account, although it has found a
-            # restore.
+            # A backup is stored with its accounts frozen. So after a restore the comparison above
+            # finds no account to freeze, but the operator must still see that accounts are frozen.
             log.error("accounts are frozen: their charges are refused until accept-rollback")
     except OSError as error:
         raise UnusableDatabase(

@@ -95,7 +95,7 @@ class Webhook:
         #: The ids of messages that need not be sent again. The value is the account of a low
         #: budget; None for other messages.
         self._done: dict[str, int | None] = {}
-        #: The descriptor of the locked file, while this process is the one that delivers.
+        #: The descriptor of the locked file if this process delivers notices, and otherwise None.
         self._lock: int | None = None
         self._delivers()
 
@@ -174,7 +174,8 @@ class Webhook:
         try:
             status = asyncio.run(self._post(body, headers))
         except (httpx.HTTPError, TimeoutError) as error:
-            # The text of the error may hold the address, which may hold a secret.
+            # Only the class of the error is logged, because its text may contain the address, which
+            # may contain a secret.
             log.error("the webhook was not reached", error=type(error).__qualname__)
             return False
         if 200 <= status < 300:

@@ -118,8 +118,8 @@ class ChargeSums:
             for row in rows:
                 sums.add(row)
             if len(rows) < PAGE:
-                # The statement returns charges and releases alone. Later entries of the account are
-                # of other kinds, such as changes of its limit.
+                # The statement returns charges and releases alone. So all later entries are of
+                # other kinds, such as changes of a limit, and need not be read.
                 sums.seq = account.seq
             elif time.monotonic() >= stop:
                 raise Busy

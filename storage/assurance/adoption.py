@@ -76,8 +76,8 @@ def _adoption(log: HeadsLog) -> Callable[[Connection], int]:
         rows = select(_a.id, _a.seq, _a.head, *SUMS, *LIMITS).order_by(_a.id)
         states = [Published.of(*row) for row in connection.execute(rows)]
         _record(connection, FactKind.HEADS, HEADS_ADOPTED, len(states))
-        # Heads are published before the commit. If the commit fails, the files name only entries
-        # that the database already has.
+        # Heads are published before the commit. If the commit fails, that does no harm: the files
+        # name only entries that the database already has.
         log.publish(states, read_now(connection))
         return len(states)
 

@@ -52,8 +52,8 @@ class HeadsFile:
         with self.path.open("rb") as file:
             first, stat = file.readline(), os.fstat(file.fileno())
             if first != self._first and is_start(first):
-                # A compacted file with the same content has replaced the file: it is read from its
-                # start.
+                # Another process has replaced the file by a compacted one with the same content, so
+                # it is read from its start.
                 self.content, self._rest, self._read_to = HeadsContent(), None, 0
             elif stat.st_size < self._read_to or (self._read_to and stat.st_ino != self._inode):
                 self._lost()

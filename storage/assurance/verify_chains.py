@@ -50,7 +50,7 @@ CHARGE, RELEASE, LIMIT_CHANGE, FREEZE, UNFREEZE, GENESIS = (int(kind) for kind i
 #: One whole number per measure of privacy loss, as in ``accounting.measures``. The amounts of a
 #: limit end with its permission of releases without a finite ε, 1 or 0.
 Amounts = tuple[int, ...]
-#: The number of measures of an entry that is not counted in ρ: ε and δ.
+#: The number of measures (ε and δ) that an entry has if it is not counted in ρ.
 NOT_IN_RHO = 2
 _NO_LIMIT = (*NOTHING, 0)
 BEYOND = "leaves a limit in ρ beyond what its ε and δ_c allow"

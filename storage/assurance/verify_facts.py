@@ -179,7 +179,8 @@ def _check_rows(connection: Connection, facts: Facts) -> Bad | None:
         if revision is None:
             continue
         numbers = sorted(facts.revisions[table, key])
-        # The revisions of a row begin at 0 if the migration adopted it, and otherwise at 1.
+        # Facts must state every revision of a row. They begin at 0 if the migration adopted the
+        # row, and otherwise at 1.
         if not _follow(numbers, numbers[0], revision) or numbers[0] not in (0, 1):
             return Bad(table, name, f"is at revision {revision}, its facts at {numbers[-1]}")
     if rows != len(facts.states):
@@ -224,7 +225,7 @@ def _check_adopted(connection: Connection, facts: Facts) -> Bad | None:
         table = metadata.tables[name]
         rows = select(*(table.c[column] for column in COLUMNS[name]))
         if name == "query":
-            # Only queries that had ended before the journal existed have no salt.
+            # Selects the queries that had ended before the journal existed. Only they have no salt.
             rows = rows.where(table.c.salt.is_(None))
         ordered = connection.execute(rows.order_by(*(table.c[key] for key in KEYS[name])))
         count, digest, salt = facts.adopted.get(name, (0, "", b""))

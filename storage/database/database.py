@@ -300,8 +300,9 @@ class Database:
             self._closing.pop()()
         while self._readers:
             self._readers.pop().invalidate()
-        # A batch that began before the writer was closed may still run in the event loop's thread.
-        # SQLite reports a misuse of its API when a connection is closed under a statement.
+        # Waits for a batch that began before the writer was closed and still runs in the event
+        # loop's thread. SQLite reports a misuse of its API when a connection is closed under a
+        # statement.
         waited = self._write_lock.acquire(timeout=CLOSING_SECONDS)
         try:
             self._drop_writer()

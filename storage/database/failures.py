@@ -66,7 +66,7 @@ def is_transient(error: BaseException) -> bool:
         return True
     state = getattr(cause, "sqlstate", None)
     # An error without an SQLSTATE code means that the server was not reached or closed the
-    # connection.
+    # connection, so the transaction may be run again.
     return state in AGAIN or (state is None and type(cause).__name__ == "OperationalError")
 
 

@@ -105,8 +105,8 @@ class _Batch:
     """The reserves of one transaction, and the rows that they share."""
 
     accounts: dict[AccountKey, _Charging]
-    #: For each dataset id: a row of the id, the current version, and the moment of the charge in
-    #: microseconds.
+    #: For each dataset id: a row of the id, the current version of its records, and the moment of
+    #: this transaction in microseconds.
     versions: dict[int, Any]
     #: The analyst id and idempotency key of each query that exists, because a second request under
     #: the same key is not charged.

@@ -22,7 +22,7 @@ from storage.journal.layouts import EntryKind
 from storage.journal.streams import record
 from storage.ledger.entries import Cause, change_account
 
-#: The actor id of an entry that no user caused.
+#: The actor id of entries that no user caused: the operator or the service itself did.
 OPERATOR = 0
 
 _a, _e = budget_account.c, entry.c

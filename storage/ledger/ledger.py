@@ -242,7 +242,8 @@ class Ledger:
             raise AccountFrozen("this process finds no published heads of the ledger")
         outcome: Reservation | Replay | None = await self._writer.run(request)
         if outcome is None:
-            # None means that a query with this idempotency key exists.
+            # None means that a query with this idempotency key exists already, so its stored answer
+            # is returned or it is taken over.
             key = (request.analyst_id, request.stored_key, request.body_hash, request.equals)
             outcome = await asyncio.to_thread(self.replay, *key)
         if outcome is not None:

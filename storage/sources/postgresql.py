@@ -89,7 +89,8 @@ class PostgreSQL:
             ) as connection:
                 yield connection
         except psycopg.Error as error:
-            # Danger: the message may quote a cell, or the address.
+            # Danger: the message of the error may quote a cell, or the address. So only its class
+            # and its SQLSTATE code are passed on.
             state = error.sqlstate or "no connection"
             raise SourceFailed(f"the source refused: {type(error).__name__} ({state})") from None
 

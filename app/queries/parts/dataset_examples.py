@@ -39,8 +39,8 @@ def contexts(dataset: Dataset) -> Iterator[dict[str, Any]]:
     if isinstance(domain, TableDomain) and (domain.rows or domain.min_rows):
         yield {"context": "mean_su"}
     for context, sensitivity in product(("max_relevance", "max_dependency"), ("global", "local")):
-        # With one attribute per context, each attribute of a table of three still has two contexts
-        # to choose from.
+        # A context has one attribute here. So in a table of three attributes, each still has two
+        # contexts to choose from.
         yield {"context": context, "sensitivity": sensitivity, "context_size": 1}
 
 

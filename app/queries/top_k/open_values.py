@@ -55,7 +55,8 @@ class OpenTop:
             "ordered": True,
             "values": {
                 "value": selected.counts.tolist(),
-                # A value in the answer has at least one record, so no interval begins below 1.
+                # A value is in the answer only if at least one record has it. So no interval of its
+                # count begins below 1.
                 "low": (selected.counts - error).clip(min=1).tolist(),
                 "high": (selected.counts + error).tolist(),
             },

@@ -21,7 +21,8 @@ from app.usecases.services import Services
 from app.usecases.visibility import require
 
 NOTHING = (0, 0, 0, 0)
-#: The ε (in nano-epsilons) that is shown to an analyst who has not sent a query yet.
+#: The ε (in nano-epsilons) of a usual answer that is assumed for an analyst who has not sent a
+#: query yet.
 FIRST_EPSILON_NANO = NANO // 10
 #: A projection uses only the charges of this many days, because habits change.
 HABIT_DAYS = 30

@@ -53,7 +53,8 @@ async def _caller_of_token(services: Services, tokens: Tokens, token: str) -> Ca
     if claims is None:
         raise Unauthenticated
     user = await person_of(services, claims)
-    # The rate limit counts all tokens of one person together, as if they were one key.
+    # The rate limit counts all tokens of one person together, as if they were one key, because a
+    # person may get any number of tokens.
     return Caller(replace(user, roles=claims.roles), f"user {user.id}", "api")
 
 
