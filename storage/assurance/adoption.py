@@ -20,9 +20,9 @@ from storage.journal.streams import record
 from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import OPERATOR
 
-#: The actions of two facts of the journal. The first: a new service began to publish heads and had
-#: none to adopt. The second: the operator accepted the heads in the database, because all published
-#: heads were lost.
+#: The actions of two facts of the journal. The first: the service began to publish heads and had
+#: none to adopt. The second: the heads in the database were adopted as they are, because no
+#: published heads existed.
 HEADS_BEGAN, HEADS_ADOPTED = "ledger.heads_began", "ledger.adopt_heads"
 
 _a, _j = budget_account.c, journal.c
