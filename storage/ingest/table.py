@@ -28,7 +28,8 @@ class CodedTable:
     codes: dict[str, NDArray[Any]]
     values: dict[str, NDArray[np.float64]]
     days: dict[str, NDArray[np.int32]]
-    #: The number of each row's person, ascending; None in a table without persons.
+    #: For each row, the number of its person; rows are sorted by it. None in a table without
+    #: persons.
     persons: NDArray[np.int32] | None = None
     open_values: dict[str, OpenValues] = field(default_factory=dict)
 
