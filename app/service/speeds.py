@@ -44,8 +44,8 @@ from mechanisms.noise.keystream import SystemRandomness
 log = structlog.get_logger("privypurse.speeds")
 
 #: The numbers of records on which reference queries are timed. Few records show the seconds per
-#: call, many show those per unit. The largest number exceeds the processor's caches. Only one shape
-#: of tables has it, to separate the cost of rows from that of nodes.
+#: call, many show those per unit. The largest number exceeds the processor's caches. Only tables of
+#: the first of ``SHAPES`` have so many rows, to tell the cost of a row from that of a tree's node.
 FEW, MANY, MOST = 16, 1 << 14, 1 << 16
 #: The kind of work of growing trees. Its reference queries run with a large ε, because trees split
 #: all nodes only if the noise is small.

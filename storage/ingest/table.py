@@ -134,7 +134,8 @@ class RowCollector:
     def _check_most(self, batch: Batch) -> None:
         described = self._domain.max_rows if self._domain.rows is None else self._domain.rows
         rows = self._rows + batch.rows
-        # In a table with persons only kept rows count, and they are chosen after the last batch.
+        # In a table with persons the bound is on kept rows: a public number for each person. They
+        # are chosen when all rows have been read, so they cannot be counted here.
         if self._persons is None and described is not None and rows > described:
             reason = "rows", f"more rows than the {described} described"
             refuse(*batch.numbering.refusal(described - self._rows, *reason))
