@@ -90,9 +90,9 @@ def cells_as_rows(dataset: Dataset, names: Names) -> TableRecords:
         places = np.arange(size).reshape([-1 if i == axis else 1 for i in range(len(shape))])
         codes[name] = np.broadcast_to(places, shape).astype(small).ravel()
         attribute = dataset.domain.attribute(name)
-        # Each cell of the table becomes one record, with the first number or day of its bin, so that
-        # conditions read it as they read records. The last bin is that of missing values. It has no
-        # first number, and conditions never read one there, so any number may stand there.
+        # Each cell of the table becomes one record, with the first number or day of its bin. So
+        # conditions read cells as they read records. The last bin is that of missing values: no
+        # condition reads its number, so any number may stand there.
         if isinstance(attribute, NumericAttribute):
             values[name] = np.resize(attribute.edges[:-1], size)[codes[name]]
         elif isinstance(attribute, DateAttribute):

@@ -96,9 +96,9 @@ class RowSum(Part):
         return noise.rho_bound(changes * grid.cap, self.largest(grid, changes))
 
     def moves(self, dataset: Dataset, grid: Plan) -> Sequence[Sequence[int]]:
-        # A changed row moves one number by at most ``grid.cap``. The rows of one change, such as the
-        # two of a replacement, fall into different cells or all into one cell, whose number then
-        # moves by at most ``largest``. Noise must cover both cases.
+        # A changed row moves one number by at most ``grid.cap``. The rows of one change, such as
+        # the two of a replacement, fall into different cells or all into one cell, whose number
+        # then moves by at most ``largest``. Noise must cover both cases.
         changes = _rows_changed(dataset)
         return [[grid.cap] * changes, [self.largest(grid, changes)]]
 
