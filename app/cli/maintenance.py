@@ -1,4 +1,4 @@
-"""Maintenance commands: verify, check, back up, accept a rollback, migrate.
+"""Maintenance commands: verify, check, back up, accept a rollback, replace a lost key, migrate.
 
 Each works beside a running service. The exit status is 0 on success, and 1 for an invalid ledger,
 receipt or store or an unmet precondition. It is 2 if the database or the store is unusable.
@@ -160,6 +160,17 @@ def adopt_heads(data: DataOption = None) -> None:
     typer.echo(f"the heads of {accounts} accounts are adopted; nothing is charged")
 
 
+def admin_key(
+    name: Annotated[str, typer.Argument(help="The name of an enabled admin.")],
+    file: Annotated[Path, typer.Argument(help="A new file, which will hold the key.")],
+    data: DataOption = None,
+) -> None:
+    """Issue a key to an admin, where no admin has a key any more."""
+    with failures():
+        maintenance.issue_admin_key(_settings(data), name, file.absolute())
+    typer.echo(f"{file} holds a new key of {name}")
+
+
 def migrate(
     data: DataOption = None,
     service_role: Annotated[
@@ -172,7 +183,10 @@ def migrate(
     typer.echo("the schema is up to date")
 
 
-COMMANDS = (verify, receipt, backup, check_store, accept_rollback, adopt_heads, migrate)
+COMMANDS = (
+    *(verify, receipt, backup, check_store),
+    *(accept_rollback, adopt_heads, admin_key, migrate),
+)
 
 
 def _say_validity(bad: Bad | None) -> None:

@@ -20,19 +20,19 @@ class Term:
 GLOSSARY = (
     Term(
         "What is ε?",
-        "ε says how much an answer can change what anybody believes about one record. Suppose that "
-        "somebody gives a guess about a record a chance of 50 in 100. After answers with ε 0.1 "
-        "together, they have reason to give it at most 53 in 100, with ε 1 at most 74, and with "
-        "ε 3 at most 96. From ε 10 on, hardly any protection is left. Charges add up, and nothing "
-        "takes them back. A smaller ε means more noise.",
+        "ε (epsilon) says how much an answer can change what anybody believes about one record. "
+        "Suppose that somebody gives a guess about a record a chance of 50 in 100. After answers "
+        "with ε 0.1 together, they have reason to give it at most 53 in 100, with ε 1 at most "
+        "74, and with ε 3 at most 96. From ε 10 on, hardly any protection is left. Charges add "
+        "up, and nothing takes them back. A smaller ε means more noise.",
         "privacy#the-promise",
         ("ε", "ε in total"),
     ),
     Term(
         "What is δ?",
-        "δ is the chance with which the promise of ε may fail altogether. Choose it far below 1 "
-        "divided by the number of records, such as 0.000001. Most kinds of answers need no δ: "
-        "with 0 the promise of ε never fails.",
+        "δ (delta) is the chance with which the promise of ε may fail altogether. Choose it far "
+        "below 1 divided by the number of records, such as 0.000001. Most kinds of answers need "
+        "no δ: with 0 the promise of ε never fails.",
         "privacy#the-promise",
         ("δ", "δ in total", "Delta"),
     ),
@@ -53,8 +53,9 @@ GLOSSARY = (
     ),
     Term(
         "What is ρ?",
-        "ρ is a second measure of privacy loss, for many answers or for Gaussian noise. Charges in "
-        "ρ add up as charges in ε do. An answer with ε alone has a ρ of at most ε² / 2.",
+        "ρ (rho) is a second measure of privacy loss, for many answers or for Gaussian noise. "
+        "Charges in ρ add up as charges in ε do. An answer with ε alone has a ρ of at most ε² / "
+        "2.",
         "privacy#accounts-that-count-in-ρ",
         ("or ρ", "ρ in all"),
     ),

@@ -1,4 +1,4 @@
-"""The handbook: the pages of ``docs`` as HTML, and a search through their sections.
+"""The handbook: the glossary and the pages of ``docs`` as HTML, and a search through both.
 
 The pages are the service's own files and the renderer escapes all HTML in them, so a page holds no
 script. The renderer is imported with the first page, because most processes never show one.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
+from app.dashboard.glossary import GLOSSARY
 from storage.errors import NotFound
 
 if TYPE_CHECKING:
@@ -26,13 +27,21 @@ DOCS = Path(__file__).parents[2] / "docs"
 HELP = "/ui/help"
 #: The groups of the list of contents, and the pages of each.
 CONTENTS = {
-    "Begin": ("tutorial_analyst", "tutorial_owner", "tutorial_auditor", "tutorial_operator"),
+    "Begin": (
+        "words",
+        "tutorial_analyst",
+        "tutorial_owner",
+        "tutorial_auditor",
+        "tutorial_operator",
+    ),
     "Work": ("dashboard", "datasets", "sources", "client", "command_line", "agents", "problems"),
     "Questions": ("mechanisms", "tables", "statistics", "trees", "distances"),
     "Promises": ("privacy", "ledger", "threat_model", "reproduction"),
     "Run the service": ("operating", "identity", "backup", "upgrading"),
 }
 PAGES = frozenset(name for names in CONTENTS.values() for name in names)
+#: The page of the glossary, which is no file.
+WORDS = "words"
 #: The most sections that one search shows, and the characters around the first match in each.
 MOST_MATCHES = 30
 SNIPPET = 180
@@ -73,11 +82,12 @@ class Match:
 
 @cache
 def page(name: str) -> HandbookPage:
-    """The page ``docs/<name>.md``. Raises: NotFound if the handbook has no such page."""
+    """The page of this name. Raises: NotFound if the handbook has no such page."""
     if name not in PAGES:
         raise NotFound
     renderer = _renderer()
-    tokens = renderer.parse((DOCS / f"{name}.md").read_text("utf-8"))
+    text = _glossary() if name == WORDS else (DOCS / f"{name}.md").read_text("utf-8")
+    tokens = renderer.parse(text)
     sections = tuple(_sections(name, tokens))
     for token in tokens:
         _adapt(token.children or [])
@@ -90,7 +100,10 @@ def page(name: str) -> HandbookPage:
 
 
 def search(text: str) -> list[Match]:
-    """The sections that have every word of ``text``, best first; none for a text without words."""
+    """The sections that have every word of ``text``; none for a text without words.
+
+    Explanations of words come first, then titles that have the words, then texts that repeat them.
+    """
     words = text.casefold().split()
     if not words:
         return []
@@ -100,11 +113,12 @@ def search(text: str) -> list[Match]:
             title, body = section.title.casefold(), section.text.casefold()
             if all(word in title or word in body for word in words):
                 in_title = sum(word in title for word in words)
-                ranked.append((-in_title, -sum(body.count(word) for word in words), section))
-    ranked.sort(key=lambda one: one[:2])
+                repeated = sum(body.count(word) for word in words)
+                ranked.append(((name != WORDS, -in_title, -repeated), section))
+    ranked.sort(key=lambda one: one[0])
     return [
         Match(section, page(section.page).title, _snippet(section.text, words))
-        for _, _, section in ranked[:MOST_MATCHES]
+        for _, section in ranked[:MOST_MATCHES]
     ]
 
 
@@ -113,6 +127,16 @@ def contents() -> dict[str, list[tuple[str, str]]]:
     return {
         group: [(name, page(name).title) for name in names] for group, names in CONTENTS.items()
     }
+
+
+def _glossary() -> str:
+    """The glossary as a document: each term is a section with a link to the page that has more."""
+    terms = []
+    for term in GLOSSARY:
+        name, _, anchor = term.page.partition("#")
+        more = f"{name}.md#{anchor}" if anchor else f"{name}.md"
+        terms.append(f"## {term.question}\n\n{term.answer} [More]({more})\n")
+    return "\n".join(["# Words\n", *terms])
 
 
 def slug(title: str) -> str:

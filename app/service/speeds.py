@@ -102,7 +102,7 @@ class MachineSpeeds:
                 yield from self._measured()
 
     def _measured(self) -> Iterator[None]:
-        log.info("measuring the speed of this machine")
+        log.info("measuring the speed of this machine: half a minute, once")
         measured = yield from measure()
         of = {kind: [speed.call, speed.unit] for kind, speed in measured.of.items()}
         new = {"machine": self._machine, "query": measured.query, "of": of}

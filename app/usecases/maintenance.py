@@ -1,4 +1,4 @@
-"""The operator's commands beside a running service: verify, check, back up, accept, migrate.
+"""The operator's commands beside a running service: verify, back up, accept, migrate, a lost key.
 
 Every function opens the database that the settings name. Raises: OutOfReach if the database or
 the store cannot be used at all; Refused if a precondition does not hold. Nothing has changed
@@ -29,8 +29,10 @@ from storage.assurance.verify_arrays import ArraysVerified
 from storage.assurance.verify_arrays import verify_arrays as verify_stored_arrays
 from storage.database.database import Database
 from storage.database.privileges import grant_service
-from storage.errors import StorageError
+from storage.errors import ManagedElsewhere, StorageError
 from storage.files.folders import make_folder
+from storage.people.keys import write_key_file
+from storage.people.users import Users
 from storage.queries.entry_pages import EntryRow
 from storage.records.data_folder import Files
 
@@ -120,6 +122,21 @@ def migrate(settings: Settings, service_role: str | None) -> None:
             database.write(lambda connection: grant_service(connection, service_role))
 
 
+def issue_admin_key(settings: Settings, name: str, file: Path) -> None:
+    """Write a new key of the enabled admin ``name`` to a new file, where no admin has one any more.
+
+    The audit trail shows it as a key that this admin issued.
+    """
+    if file.exists():
+        raise Refused(f"{file} exists already")
+    with _opened(settings) as database:
+        users = Users(database)
+        admin = users.find(name)
+        if admin is None or admin.disabled or "admin" not in admin.roles:
+            raise Refused(f"{name} is no enabled admin")
+        write_key_file(file, users.issue_key(name, actor=admin).key)
+
+
 def make_data_folder(settings: Settings) -> None:
     """Make the data folder if there is none. Only the user of this process can read it."""
     try:
@@ -146,7 +163,7 @@ def _opened(settings: Settings, *, existing: bool = True) -> Iterator[Database]:
             yield database
         finally:
             database.close()
-    except (DestinationTaken, HeadsExist, HeadsTooOld) as error:
+    except (DestinationTaken, HeadsExist, HeadsTooOld, ManagedElsewhere) as error:
         raise Refused(str(error)) from None
     except StorageError as error:
         raise OutOfReach(str(error)) from error

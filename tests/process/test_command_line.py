@@ -196,6 +196,8 @@ def test_queries_and_their_charges(privypurse: CommandLine) -> None:
 
 def test_a_command_without_a_key_says_what_to_set(privypurse: CommandLine) -> None:
     assert "nobody.key" in privypurse("nobody", "budgets", status=1)
+    privypurse.folder.joinpath("empty.key").write_text("\n")
+    assert "empty.key is empty" in privypurse("empty", "budgets", status=2)
     no_key = {"PRIVYPURSE_KEY_FILE": None, "PRIVYPURSE_KEY": None}
     result = CliRunner().invoke(cli, ["budgets"], env=no_key)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -41,9 +41,8 @@ def test_every_block_works(tmp_path: Path) -> None:
         )
         assert played.returncode == 0, played.stdout + played.stderr
         printed = io.StringIO()
-        key = (tmp_path / "ada.key").read_text("utf-8")
-        with contextlib.redirect_stdout(printed):
-            exec(program.replace("http://127.0.0.1:8000", here), {"key": key})
+        with contextlib.chdir(tmp_path), contextlib.redirect_stdout(printed):
+            exec(program.replace("http://127.0.0.1:8000", here), {})
     for name in ("ada.key", "friends.csv"):
         assert (tmp_path / name).stat().st_mode & 0o77 == 0
     assert len(json.loads(printed.getvalue())) == 3

@@ -62,13 +62,18 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
         owner = run(tmp_path, "".join(tutorial("owner", 7)), **here)
         says(
             owner,
-            "not decided yet\nthese two cells are wrong\nsurvey.csv fits survey.json\n",
+            "survey.csv fits survey.json\nregistered survey\n",
             "refused, as it should be\nsurvey is ready, version 1\n",
             "shop.db fits visits.json\nregistered visits\nvisits is ready, version 1\n",
             "ada on survey: ε = 3, remaining ε = 3\n",
             "ada on survey: ε = 3, ρ = 0.185",
             "survey\ttable\tready\t2\n",
         )
+        for checked, fault in (
+            ("survey.csv --description draft.json", "draft.json: "),
+            ("wrong.csv --description survey.json", "line 2, column town: "),
+        ):
+            says(run(tmp_path, f"privypurse check {checked} 2>&1 || true"), fault)
         assert (tmp_path / "survey.report.json").stat().st_mode & 0o77 == 0
         for draft in ("draft.json", "visits-draft.json"):
             assert not re.search(r"Brest|yes|2024|[0-9]", (tmp_path / draft).read_text())

@@ -15,7 +15,11 @@ def contents(visit: CurrentVisit, request: Request) -> Response:
     """The list of contents, or the sections that a search finds."""
     text = request.query_params.get("q", "")[:100].strip()
     return visit.render(
-        "help.html", contents=handbook.contents(), q=text, matches=handbook.search(text)
+        "help.html",
+        contents=handbook.contents(),
+        q=text,
+        matches=handbook.search(text),
+        most=handbook.MOST_MATCHES,
     )
 
 

@@ -48,7 +48,8 @@ class Credentials:
         if self.key:
             return self.key
         if self.key_file is not None:
-            return self.key_file.read_text("utf-8").strip()
+            key = self.key_file.read_text("utf-8").strip()
+            return key or fail(f"{self.key_file} is empty: it holds no key", 2)
         if not default_file().exists():
             fail("no key: set PRIVYPURSE_KEY_FILE or PRIVYPURSE_KEY, or use privypurse login", 2)
         return Login(self.url)

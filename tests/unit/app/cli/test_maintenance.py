@@ -291,6 +291,27 @@ def test_a_service_without_heads_takes_no_charge_until_they_are_adopted(
     assert actions[0] == "ledger.adopt_heads"
 
 
+def test_an_admin_without_a_key_gets_a_new_one(shop: Service, tmp_path: Path) -> None:
+    data, file = shop.settings.data, tmp_path / "new.key"
+    for name, reason in (("olga", "olga is no enabled admin"), ("nobody", "nobody is no enabled")):
+        status, _, err = run("admin-key", name, file, "--data", data)
+        assert (status, reason in err, file.exists()) == (1, True, False)
+    status, out, _ = run("admin-key", "ada", file, "--data", data)
+    assert (status, out) == (0, f"{file} holds a new key of ada\n")
+    assert file.stat().st_mode & 0o77 == 0
+    shop.keys["new"] = file.read_text()
+    assert shop("new", "GET", "/v1/me").json()["name"] == "ada"
+    assert shop("otto", "GET", "/v1/audit").json()["items"][0]["action"] == "key.issue"
+    # A file that exists keeps its content, and no key is issued.
+    keys = shop("ada", "GET", "/v1/users/ada/keys").json()
+    assert run("admin-key", "ada", file, "--data", data)[0] == 1
+    assert (file.read_text(), shop("ada", "GET", "/v1/users/ada/keys").json()) == (
+        shop.keys["new"],
+        keys,
+    )
+    assert run("verify", "--data", data)[0] == 0
+
+
 def test_heads_of_a_ledger_that_is_not_valid_are_not_adopted(shop: Service) -> None:
     stop(shop)
     shop.settings.heads_file().unlink()

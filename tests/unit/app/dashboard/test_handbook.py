@@ -33,7 +33,7 @@ PLAIN = {
 
 
 def test_every_document_is_a_page_of_the_handbook() -> None:
-    assert {path.stem for path in DOCS.glob("*.md")} == PAGES
+    assert {path.stem for path in DOCS.glob("*.md")} | {handbook.WORDS} == PAGES
     listed = [name for names in handbook.CONTENTS.values() for name in names]
     assert len(listed) == len(PAGES)
 
@@ -98,10 +98,21 @@ def test_the_search_needs_every_word_and_marks_it() -> None:
     assert "<script>" not in "".join(str(one.snippet) for one in handbook.search("<"))
 
 
+@pytest.mark.parametrize("word", ["ε", "epsilon", "Delta", "ρ", "cap"])
+def test_a_search_for_a_technical_word_begins_with_its_explanation(word: str) -> None:
+    first = handbook.search(word)[0].section
+    assert first.page == handbook.WORDS
+    assert word.casefold() in (first.title + first.text).casefold()
+    if word in "ερ":
+        assert first.title == f"What is {word}?"
+
+
 def test_pages_and_search_of_the_handbook(sign_in: SignIn) -> None:
     browser = sign_in("otto")
     assert "Threat model" in browser.text(HELP)
     assert "a factor of e^ε" in browser.text(f"{HELP}/privacy")
+    assert "What is ε?" in browser.text(f"{HELP}/words")
+    assert "The first 30 sections with “epsilon”" in browser.text(HELP, q="epsilon")
     assert "No sections with “<b>”" in browser.text(HELP, q="<b>")
     assert "Neighbouring relations" in browser.text(HELP, q="neighbouring relation")
     assert browser.get(f"{HELP}/nothing").status_code == 404
