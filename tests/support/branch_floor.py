@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import coverage
 import pytest
@@ -50,18 +51,32 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(
-    item: pytest.Item, nextitem: pytest.Item | None
-) -> Generator[None, bool, bool]:
-    """Pause the trace during each untraced test, its fixtures and the threads that they start."""
-    plugin = item.config.pluginmanager.getplugin("_cov")
-    tracing = plugin and plugin.cov_controller
-    if tracing and tracing.started and not is_traced(item):
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Do not trace the collection, nor the process that hands out tests to workers.
+
+    A trace doubles the time of a collection. What runs only while a module is imported does not
+    count as covered.
+    """
+    if tracing := _tracing(session.config):
         tracing.pause()
-    result = yield
-    if tracing and not tracing.started and (nextitem is None or is_traced(nextitem)):
-        tracing.resume()
-    return result
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Pause the trace during each untraced test, its fixtures and the threads that they start."""
+    tracing = _tracing(item.config)
+    if tracing and tracing.started != is_traced(item):
+        if tracing.started:
+            tracing.pause()
+        else:
+            tracing.resume()
+
+
+def _tracing(config: pytest.Config) -> Any:
+    """What pytest-cov traces with in this process, if it does."""
+    plugin = config.pluginmanager.getplugin("_cov")
+    return plugin and plugin.cov_controller
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
