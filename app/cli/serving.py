@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from functools import partial
 from pathlib import Path
@@ -44,10 +45,14 @@ def serve(
     ] = None,
 ) -> None:
     """Serve in the foreground until SIGTERM or Ctrl-C; what is not given comes from PURSE_…."""
+    # What modules make stays: to look through it for garbage would take a tenth of the start.
+    gc.disable()
     from app.main import create_app
     from app.service.listening import run, server_config
     from app.service.startup import opened
 
+    gc.freeze()
+    gc.enable()
     options: dict[str, Any] = {
         "host": host,
         "port": port,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.demo.service import ServiceProcess
+from tests.process.session import Session
 
 #: No public intervals: none of these tests depends on them.
 QUICK = {"PURSE_RELEASE_INTERVAL": "0", "PURSE_OPENING_INTERVAL": "0"}
@@ -18,6 +19,17 @@ def service(tmp_path: Path) -> Iterator[ServiceProcess]:
     """A ready service over an empty folder."""
     with ServiceProcess(tmp_path / "data", **QUICK) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """One service for all modules with real graphs and tables, as a start takes three seconds.
+
+    They register their datasets under different names.
+    """
+    data = tmp_path_factory.mktemp("real") / "data"
+    with ServiceProcess(data, **QUICK) as running:
+        yield Session.open(running)
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def test_the_page_of_the_client(tmp_path: Path) -> None:
     assert len(blocks(page, "python")) == 12
     _, setting_up = indented("docs/client.md", 2)
     [short] = blocks((ROOT / "client/README.md").read_text("utf-8"), "python")
-    with ServiceProcess(tmp_path / "data") as service:
+    with ServiceProcess(tmp_path / "data", **QUICK) as service:
         program += '\nkey = os.environ["PRIVYPURSE_KEY"]\n'
         program += short.replace("https://purse.example", service.url)
         for written, here in (

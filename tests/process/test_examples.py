@@ -15,6 +15,7 @@ import pytest
 from app.demo.service import ServiceProcess
 from privypurse import PrivyPurse
 from tests.architecture.imports import ROOT
+from tests.process.conftest import QUICK
 
 EXAMPLES = {
     "influential_nodes": r"most influential: \[\d+(, \d+){4}\][\s\S]*most ε = \d",
@@ -52,7 +53,7 @@ class Shell:
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """A service that the first example has set up, and the analyst's key that it printed."""
     folder = tmp_path_factory.mktemp("examples")
-    with ServiceProcess(folder / "data") as service:
+    with ServiceProcess(folder / "data", **QUICK) as service:
         shell = Shell(folder, {"PRIVYPURSE_URL": service.url, "PRIVYPURSE_KEY": service.admin_key})
         printed = shell.run("set_up")
         match = re.fullmatch(r"export PRIVYPURSE_KEY=(pp_\w+)\n", printed)

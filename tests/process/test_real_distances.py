@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from itertools import product
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.demo.service import ServiceProcess
 from tests.process.session import Session
 from tests.support.data import data_file
 
@@ -31,14 +29,6 @@ CONTEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """One service for all tables."""
-    data = tmp_path_factory.mktemp("real") / "data"
-    with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
-        yield Session.open(service)
-
-
 def public(attribute: dict[str, Any], missing: str | None) -> dict[str, Any]:
     described: dict[str, Any] = {"name": attribute["name"], "kind": attribute["kind"]}
     if attribute["kind"] == "categorical":
@@ -53,9 +43,10 @@ def public(attribute: dict[str, Any], missing: str | None) -> dict[str, Any]:
 )
 def test_every_metric_of_a_real_table(session: Session, name: str) -> None:
     schema = json.loads(data_file(f"{name}.schema.json").read_text())
+    dataset = f"{name}_distances"
     attributes = [public(a, schema.get("missing_value")) for a in schema["attributes"]]
     body = {
-        "name": name,
+        "name": dataset,
         "kind": "table",
         "neighbouring": "replace",
         "attributes": attributes,
@@ -63,15 +54,17 @@ def test_every_metric_of_a_real_table(session: Session, name: str) -> None:
         "cap": {"epsilon": "100000", "delta": "0"},
     }
     session.ok("POST", "/v1/datasets", session.owner, json=body)
-    session.upload(name, data_file(f"{name}.csv.gz").read_bytes(), **{"Content-Encoding": "gzip"})
+    session.upload(
+        dataset, data_file(f"{name}.csv.gz").read_bytes(), **{"Content-Encoding": "gzip"}
+    )
     allowance = {"epsilon": "100000", "delta": "0"}
-    session.ok("PUT", f"/v1/datasets/{name}/budgets/ada", session.owner, json=allowance)
+    session.ok("PUT", f"/v1/datasets/{dataset}/budgets/ada", session.owner, json=allowance)
     taking_part = [a["name"] for a in attributes if a["name"] != schema["class_attribute"]]
     for context, sensitivity, target in product(
         CONTEXTS, ("global", "local"), (schema["class_attribute"], None)
     ):
         query = {"kind": "distance", "target": target, "sensitivity": sensitivity, **context}
-        distances = answer(session, name, "2.5", query)["distances"]
+        distances = answer(session, dataset, "2.5", query)["distances"]
         assert list(distances) == (taking_part if target is None else [target])
         for one in distances.values():
             matrix = np.array(one["matrix"])
@@ -82,7 +75,7 @@ def test_every_metric_of_a_real_table(session: Session, name: str) -> None:
             assert one["context"]
     for encoding in ("learned_distance", "one_hot"):
         query = {"kind": "clustering", "clusters": 4, "encoding": encoding}
-        result = answer(session, name, "3", query)
+        result = answer(session, dataset, "3", query)
         vectors = [a["vectors"][0] for a in result["encoding"]["attributes"]]
         assert np.array(result["centres"]).shape == (4, sum(map(len, vectors)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from app.demo.service import ServiceProcess
 from tests.process.real_graphs import MAX_DEGREE, read_edges, register
 from tests.process.session import Session
 from tests.support.data import data_file
 
 pytestmark = pytest.mark.data
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """One service for all graphs."""
-    data = tmp_path_factory.mktemp("real") / "data"
-    with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
-        yield Session.open(service)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +27,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def test_it_is_uploaded_and_answers(session: Session, name: str) -> None:
     file = data_file(f"{name}.edges.csv.gz")
     nodes = np.unique(read_edges(file))
-    register(session, name, nodes, file, MAX_DEGREE[name])
-    selected = top(session, name, k=10, epsilon="10")
+    dataset = f"{name}_uploaded"
+    register(session, dataset, nodes, file, MAX_DEGREE[name])
+    selected = top(session, dataset, k=10, epsilon="10")
     assert len(set(selected)) == 10
     # Ids have gaps in dblp and start at 1 in gowalla; answers still name the original ids.
     assert np.isin(selected, nodes).all()

@@ -6,7 +6,6 @@ miss is therefore a fault, not chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -15,7 +14,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.demo.service import ServiceProcess
 from mechanisms.kernels.graphs.graph import compressed_rows
 from mechanisms.kernels.graphs.preparation import prepare_graph
 from mechanisms.model.executor import Inline
@@ -56,14 +54,6 @@ class Graph:
         highest = np.maximum.accumulate(self.density[order])
         best = points[:, order[self.density[order] == highest][:3], None]
         return int((best > points[:, None, self.places(selected)]).all(axis=0).any(axis=0).sum())
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """One service for all graphs."""
-    data = tmp_path_factory.mktemp("selection") / "data"
-    with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
-        yield Session.open(service)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
-from app.demo.service import ServiceProcess
 from mechanisms.statistics.validity import VALID
 from tests.process.real_graphs import MAX_DEGREE, read_edges, register
 from tests.process.session import Session
@@ -34,13 +32,6 @@ TABLES: dict[str, tuple[int, dict[str, Any], int]] = {
     ),
 }
 TRIANGLES = {"github": 523_810, "enron": 727_044, "dblp": 2_224_385, "gowalla": 2_273_138}
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    data = tmp_path_factory.mktemp("statistics") / "data"
-    with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
-        yield Session.open(service)
 
 
 def ask(session: Session, dataset: str, epsilon: str, **query: Any) -> float:

@@ -6,7 +6,7 @@ probability below 10⁻⁶. So it must return the best candidate or one as good.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from random import Random
 from typing import Any
@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from app.demo.service import ServiceProcess
 from tests.process.session import Session
 from tests.support.schemas import RealTable
 
@@ -25,14 +24,6 @@ RELATIONS = {"adult": "add_remove", "nltcs": "replace", "acs": "add_remove", "mu
 SENSITIVITIES = ("global", "local", "flattened", "shifted")
 RATES = ({"name": "true_positive_rate"}, {"name": "true_negative_rate"})
 POSITIVE = ">50K"
-
-
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """One service for all tables."""
-    data = tmp_path_factory.mktemp("tables") / "data"
-    with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
-        yield Session.open(service)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache
 from itertools import product
@@ -16,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from app.demo.service import ServiceProcess
 from mechanisms.model.tree_shape import check_tree
 from tests.process.session import Session
 from tests.support.data import data_file
@@ -44,13 +42,6 @@ SEARCHES = [
 BINS = 5
 
 
-@pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    data = tmp_path_factory.mktemp("trees") / "data"
-    with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
-        yield Session.open(service)
-
-
 #: A table of binned numbers and of categories stands for all.
 @pytest.fixture(
     params=[
@@ -60,12 +51,17 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def table(session: Session, request: pytest.FixtureRequest) -> str:
     """A ready table; registered at its first use."""
     name: str = request.param
-    if session.send("GET", f"/v1/datasets/{name}", session.owner).status_code == 404:
+    if session.send("GET", f"/v1/datasets/{dataset_of(name)}", session.owner).status_code == 404:
         register(session, name)
     return name
 
 
+def dataset_of(table: str) -> str:
+    return f"{table}_trees"
+
+
 def register(session: Session, name: str) -> None:
+    dataset = dataset_of(name)
     schema = json.loads(data_file(f"{name}.schema.json").read_text())
     attributes: list[dict[str, Any]] = []
     for described in schema["attributes"]:
@@ -79,7 +75,7 @@ def register(session: Session, name: str) -> None:
             attribute |= {"bounds": described["domain"], "bins": BINS}
         attributes.append(attribute)
     public = {
-        "name": name,
+        "name": dataset,
         "kind": "table",
         "neighbouring": "add_remove",
         "max_rows": TABLES[name][0],
@@ -89,13 +85,13 @@ def register(session: Session, name: str) -> None:
     }
     session.ok("POST", "/v1/datasets", session.owner, json=public)
     file: Path = data_file(f"{name}.csv.gz")
-    session.upload(name, file.read_bytes(), **{"Content-Encoding": "gzip"})
+    session.upload(dataset, file.read_bytes(), **{"Content-Encoding": "gzip"})
     allowance = {"epsilon": "100000", "delta": "0"}
-    session.ok("PUT", f"/v1/datasets/{name}/budgets/ada", session.owner, json=allowance)
+    session.ok("PUT", f"/v1/datasets/{dataset}/budgets/ada", session.owner, json=allowance)
 
 
 def released_trees(session: Session, name: str, epsilon: str, **query: Any) -> list[dict[str, Any]]:
-    body = {"dataset": name, "epsilon": epsilon, "query": {"kind": "tree", **query}}
+    body = {"dataset": dataset_of(name), "epsilon": epsilon, "query": {"kind": "tree", **query}}
     reply = session.ok("POST", "/v1/queries", session.analyst, json=body)
     spent = sum(
         Decimal(step["epsilon"]) * (step["times"] if step["composition"] == "sequential" else 1)

@@ -3,9 +3,9 @@
 pytest-cov's own floor counts lines and branches of all packages together, so that many plain
 lines can hide branches that no test takes.
 
-Only the tests of these packages and of the queries are traced, and of certification the first cases
-of each test, because tracing makes a test take half as long again. Branches that only other tests
-reach count as not covered.
+Only the tests of these packages and of the queries are traced, without the longest, and of some
+modules of certification the first cases, because tracing makes a test take half as long again or
+longer. Branches that only other tests reach count as not covered.
 """
 
 from __future__ import annotations
@@ -15,16 +15,39 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import coverage
 import pytest
 
 #: Prefixes of the ids of tests that are traced.
 TRACED = ("tests/unit/accounting/", "tests/unit/mechanisms/", "tests/unit/app/queries/")
-#: Of these only the first cases, which take the branches of all others; and of long ones none.
-PARTLY_TRACED = ("tests/evidence/certification/",)
+#: Of these only the first cases, which take the branches of all others.
+PARTLY_TRACED = (
+    "tests/evidence/certification/test_joint_influence.py",
+    "tests/evidence/certification/test_objectives.py",
+    "tests/evidence/certification/test_open_sums.py",
+    "tests/evidence/certification/test_printed_sums.py",
+    "tests/evidence/certification/test_tree_laws.py",
+)
 TRACED_CASES = 2
-UNTRACED = ("tests/evidence/certification/test_contract.py",)
+#: Long tests of whole laws, whose branches others take.
+UNTRACED = (
+    "tests/unit/app/queries/test_conversion_of_kinds.py",
+    "tests/unit/app/queries/test_intervals.py",
+    "tests/unit/mechanisms/kernels/graphs/test_egocentric.py",
+    "tests/unit/mechanisms/kernels/test_dominance.py",
+    "tests/unit/mechanisms/kernels/test_radix.py",
+    "tests/unit/mechanisms/kernels/test_spans.py",
+    "tests/unit/mechanisms/noise/test_geometric.py",
+    "tests/unit/mechanisms/noise/test_noisy_max.py",
+    "tests/unit/mechanisms/noise/test_race.py",
+    "tests/unit/mechanisms/objectives/test_rates_sum.py",
+    "tests/unit/mechanisms/selection/test_drawing.py",
+    "tests/unit/mechanisms/selection/test_laws.py",
+    "tests/unit/mechanisms/statistics/test_mean_intervals.py",
+    "tests/unit/mechanisms/utilities/test_node_sensitivities.py",
+)
 
 _traced: pytest.StashKey[bool] = pytest.StashKey()
 _cases: Counter[str] = Counter()
@@ -40,28 +63,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark the tests that are traced: every worker collects all tests in the same order."""
     name = item.nodeid.partition("[")[0]
-    if name.startswith(TRACED):
+    if name.startswith(UNTRACED):
+        pass
+    elif name.startswith(TRACED):
         item.stash[_traced] = True
     elif item.get_closest_marker("slow") is not None:
         pass  # the default run has no such case
-    elif name.startswith(PARTLY_TRACED) and not name.startswith(UNTRACED):
+    elif name.startswith(PARTLY_TRACED):
         _cases[name] += 1
         item.stash[_traced] = _cases[name] <= TRACED_CASES
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(
-    item: pytest.Item, nextitem: pytest.Item | None
-) -> Generator[None, bool, bool]:
-    """Pause the trace during each untraced test, its fixtures and the threads that they start."""
-    plugin = item.config.pluginmanager.getplugin("_cov")
-    tracing = plugin and plugin.cov_controller
-    if tracing and tracing.started and not is_traced(item):
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Do not trace the collection, nor the process that hands out tests to workers.
+
+    A trace doubles the time of a collection. What runs only while a module is imported does not
+    count as covered.
+    """
+    if tracing := _tracing(session.config):
         tracing.pause()
-    result = yield
-    if tracing and not tracing.started and (nextitem is None or is_traced(nextitem)):
-        tracing.resume()
-    return result
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Pause the trace during each untraced test, its fixtures and the threads that they start."""
+    tracing = _tracing(item.config)
+    if tracing and tracing.started != is_traced(item):
+        if tracing.started:
+            tracing.pause()
+        else:
+            tracing.resume()
+
+
+def _tracing(config: pytest.Config) -> Any:
+    """What pytest-cov traces with in this process, if it does."""
+    plugin = config.pluginmanager.getplugin("_cov")
+    return plugin and plugin.cov_controller
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -28,7 +29,8 @@ MECHANISMS = str(Path(mechanisms.__file__).parent)
 AFTERWARDS = ("/model/number.py", "/statistics/mean_interval.py")
 AFTER = Following("it reads released numbers alone", lambda: sys.maxsize, None)
 Place = tuple[str, str, int]
-
+#: How often each line of a file and of a function in it ran.
+Runs = defaultdict[tuple[str, str], defaultdict[int, int]]
 
 #: The most runs of any one line per call of a kind of work, and per unit. A call may sort by all
 #: values of each byte of three columns; a unit may be worked on bit by bit.
@@ -69,10 +71,21 @@ class CountedParts(Executor):
         return super().map(kernel, listed)
 
 
+class Function(NamedTuple):
+    """What the meter asks of a function once, not for each call: hashing code takes long."""
+
+    #: Refers to the code, so that no other code gets its id.
+    code: CodeType
+    counts: bool
+    declaration: Following | None
+    #: Its file and its name.
+    place: tuple[str, str]
+
+
 class Limits(NamedTuple):
     """The lines of a declared function that runs, and its public bounds."""
 
-    lines: Counter[Place]
+    runs: Runs
     bound: int
     #: Words drawn before it, and the most that it may draw, if their number is declared too.
     drawn: int
@@ -95,15 +108,18 @@ class Meter:
     declared: set[str] = field(default_factory=set)
     beyond: list[str] = field(default_factory=list)
     _open: list[Limits] = field(default_factory=list)
+    _functions: dict[int, Function] = field(default_factory=dict)
 
     def run(self, computation: Callable[[CountedWords, CountedParts], object], seed: int) -> None:
         words, executor = CountedWords(seed, self.drawn), CountedParts(self.drawn)
+        runs = no_runs()
         before = sys.gettrace()
-        sys.settrace(self._call)
+        sys.settrace(partial(self._call, runs))
         try:
             computation(words, executor)
         finally:
             sys.settrace(before)
+        self.lines.update(by_place(runs))
 
     def differs(self, other: Meter) -> list[str]:
         """The places whose counts differ, readable; empty if all are equal."""
@@ -123,32 +139,40 @@ class Meter:
         most = max(lines, key=lines.__getitem__, default=None)
         return f"{most} ran {lines[most]}" if most and lines[most] > most_runs(work) else None
 
-    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
+    def _call(self, runs: Runs, frame: FrameType, event: str, argument: Any) -> Any:  # noqa: ARG002
         code = frame.f_code
-        if not code.co_filename.startswith(self.root):
+        function = self._functions.get(id(code)) or self._function(code)
+        if not function.counts:
             return None
-        if declaration := declaration_of(code):
+        if declaration := function.declaration:
             words = declaration.words
             most = None if words is None else value_at_call(words, frame)
             bound = value_at_call(declaration.bound, frame)
-            self._open.append(Limits(Counter(), bound, self.drawn["words"], most))
-        return self._step
+            self._open.append(Limits(no_runs(), bound, self.drawn["words"], most))
+        # What this frame calls has ended whenever it runs a line itself.
+        lines = (self._open[-1].runs if self._open else runs)[function.place]
 
-    def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
-        code = frame.f_code
-        if event == "line":
-            lines = self._open[-1].lines if self._open else self.lines
-            lines[place(code, frame.f_lineno)] += 1
-        elif event == "return" and declaration_of(code):
-            self._close(code.co_qualname, *self._open.pop())
-        elif event == "return" and not self._open:
-            values = [*frame.f_locals.values(), argument]
-            self.elements[place(code, 0)] += sum(map(elements, values))
-        return self._step
+        def step(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line":
+                lines[frame.f_lineno] += 1
+            elif event == "return" and declaration:
+                self._close(code.co_qualname, *self._open.pop())
+            elif event == "return" and not self._open:
+                values = [*frame.f_locals.values(), argument]
+                self.elements[(*function.place, 0)] += sum(map(elements, values))
+            return step
 
-    def _close(
-        self, name: str, lines: Counter[Place], bound: int, drawn: int, words: int | None
-    ) -> None:
+        return step
+
+    def _function(self, code: CodeType) -> Function:
+        place = code.co_filename.removeprefix(MECHANISMS), code.co_qualname
+        counts = code.co_filename.startswith(self.root)
+        function = Function(code, counts, declaration_of(code), place)
+        self._functions[id(code)] = function
+        return function
+
+    def _close(self, name: str, runs: Runs, bound: int, drawn: int, words: int | None) -> None:
+        lines = by_place(runs)
         self.declared.add(name)
         self.followed.update(lines)
         if lines and max(lines.values()) > bound:
@@ -169,8 +193,14 @@ def value_at_call(bound: Callable[..., int], frame: FrameType) -> int:
     return bound(**{name: frame.f_locals[name] for name in inspect.signature(bound).parameters})
 
 
-def place(code: CodeType, line: int) -> Place:
-    return code.co_filename.removeprefix(MECHANISMS), code.co_qualname, line
+def no_runs() -> Runs:
+    return defaultdict(lambda: defaultdict(int))
+
+
+def by_place(runs: Runs) -> Counter[Place]:
+    return Counter(
+        {(*place, line): times for place, lines in runs.items() for line, times in lines.items()}
+    )
 
 
 def elements(value: Any) -> int:
