@@ -102,8 +102,9 @@ class Budget:
         return Pure(self.count_loss.epsilon()), selector.rho_bound(self.split_loss, 1)
 
     def steps(self, selector: Selector, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
-        """One step per count and choice of a path, root first; ``levels`` are the level counts of all attributes.
+        """One step per count and choice of a path, root first, and one for the leaves.
 
+        ``levels`` are the level counts of all attributes.
         ``times`` is the largest possible number of nodes at a depth, by public facts. The ρ of the
         leaves is what the most expensive path spends beyond the other steps.
         """

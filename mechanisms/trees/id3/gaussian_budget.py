@@ -85,7 +85,7 @@ class GaussianBudget:
         return self.loss.rho_femto - counts * self._count - depth * self._split
 
     def steps(self, selector: Selector, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
-        """One step per count and choice of a path, root first, as ``Budget.steps``; they add up to the loss exactly."""
+        """The steps of ``Budget.steps``, in ρ; they add up to the loss exactly."""
         count, split = (PrivacyLoss(0, 0, femto, 1) for femto in (self._count, self._split))
         steps = []
         for depth in range(self.splits):
