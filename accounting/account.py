@@ -16,7 +16,8 @@ from accounting.conversion import MOST_EPSILON_NANO, rho_limit
 from accounting.privacy_loss import PrivacyLoss, format_units, formatted
 from accounting.rho import largest_pure
 
-#: Sums of ε, in nano-ε, stay below this also where ρ admits a charge: they must fit 64 bits.
+#: The sum of ε of an account, in nano-ε, stays below this, so that it fits 64 bits. This holds even
+#: where ρ alone admits a charge, whatever its ε.
 LARGEST_SUM = 1 << 62
 
 

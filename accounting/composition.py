@@ -19,7 +19,9 @@ from accounting.rho import LARGEST_FEMTO, Pure, RhoBound, Together
 Composition = Literal["sequential", "parallel"]
 
 
-#: The ρ of a step that releases nothing, such as the rest of a charge.
+#: The ρ of a step that releases nothing: 0. Such a step lists the part of a charge that its
+#: mechanism does not spend, for example because one person has several records. Releases whose ρ
+#: another step counts have it too.
 NO_RELEASE = Together(())
 
 

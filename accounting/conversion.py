@@ -25,8 +25,8 @@ _DIGITS = 50
 _ALPHA_DIGITS = 30
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
 _NEAREST = Context(prec=_DIGITS)
-#: The range of ln(α − 1) that the golden-section search covers, and the number of its steps. Each
-#: step leaves 0.618 of the range.
+#: The range of ln(α − 1), for the Rényi order α, that the golden-section search covers, and the
+#: number of its steps. Each step leaves 0.618 of the range.
 _FIRST, _LAST, _STEPS = Decimal(-14), Decimal(18), 120
 _SHARE = Decimal("0.61803398874989484820458683436563811772030917980576")
 

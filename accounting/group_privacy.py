@@ -15,7 +15,8 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 
-#: The decimal digits of each operation, enough for 18 exact digits of δ after a million terms.
+#: The decimal digits of each operation, enough for 18 exact digits of δ after a sum of a million
+#: terms.
 DIGITS = 60
 
 
@@ -56,7 +57,9 @@ def geometric_sum(epsilon_nano: int, members: int) -> Decimal:
     # Decimal rounds exp to the nearest number, so the next larger number is an upper bound.
     nearest = up.exp(up.divide(Decimal(epsilon_nano), Decimal(NANO)))
     ratio = up.next_plus(nearest) if epsilon_nano else Decimal(1)
-    total, power = Decimal(0), Decimal(1)  # S(n) and rⁿ, where n has the bits read so far.
+    # ``total`` is S(n), the sum of the first n powers of r, and ``power`` is rⁿ. The binary digits
+    # of ``members`` read so far are n.
+    total, power = Decimal(0), Decimal(1)
     for bit in bin(members)[2:]:
         total = up.multiply(total, up.add(Decimal(1), power))
         power = up.multiply(power, power)

@@ -31,8 +31,9 @@ class Measure(NamedTuple):
         return f"d_{self.column}"
 
 
-#: The column of an account that is 1 if it allows releases without a finite ε; and that of an
-#: entry which moves it, null in an entry of no limit and in those of earlier schemas.
+#: Two columns. That of an account is 1 if it allows releases without a finite ε, else 0. That of an
+#: entry is the change of this number; it is null in an entry that changes no limit and in entries
+#: of earlier schemas.
 GAUSSIAN, MOVED_GAUSSIAN = "lim_gaussian", "d_gaussian"
 
 MEASURES = (

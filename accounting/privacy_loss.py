@@ -130,7 +130,7 @@ class PrivacyLoss:
         return {**charge, "epsilon": None} if self.unpriced else {**charge}
 
 
-#: No charge and no limit is larger in any measure.
+#: The largest amount of each measure that a charge or a limit may have.
 LARGEST = PrivacyLoss(MAX_EPSILON_NANO, MAX_DELTA_ATTO)
 
 
@@ -157,7 +157,8 @@ def parse_units(amount: str | int | float | Decimal, digits: int) -> int:
     shift = exponent + digits
     if significand == 0:
         return 0
-    # 10^−300 must not build a power of ten with 300 digits before it is refused.
+    # Refuses an amount such as 10^−300 here, before a power of ten with 300 digits is computed for
+    # it.
     if shift < -len(mantissa):
         raise ValueError(f"more than {digits} decimal places")
     units = int(significand * 10**shift if shift >= 0 else significand // 10**-shift)

@@ -52,11 +52,11 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        # These are the routes themselves. ``include_router`` would copy them for each application,
-        # which takes ten times as long as the rest of this function.
+        # The application gets the route objects themselves. ``include_router`` would copy them for
+        # each application, which takes ten times as long as the rest of this function.
         routes=[route for router in (*ROUTERS, agents) for route in router.routes],
-        # Environment variables could enable traces, which would contain exception texts and request
-        # bodies.
+        # All telemetry is turned off explicitly. Environment variables could otherwise enable
+        # traces, which would contain exception texts and request bodies.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     handlers.install(app, metrics, openapi.route_of(app, "POST", PATH) if fast_lane else None)

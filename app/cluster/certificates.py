@@ -73,8 +73,8 @@ def _certificate(
         .issuer_name(issuer)
         .public_key(public)
         .serial_number(x509.random_serial_number())
-        # The clock of another machine may be up to an hour behind, and would refuse a certificate
-        # that is valid only from now on.
+        # Certificates begin to be valid an hour ago. The clock of another machine may be up to an
+        # hour behind, and would refuse a certificate that is valid only from now on.
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + LIFETIME)
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)

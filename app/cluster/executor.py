@@ -55,7 +55,7 @@ class ClusterExecutor(Executor):
         self._client: Client | None = None
         self._lock = Lock()
         #: The time of the last failed attempt to connect. Threads that waited during that attempt
-        #: fail with it and do not try again.
+        #: fail with it and do not connect themselves.
         self._failed: float | None = None
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:

@@ -71,5 +71,6 @@ def tidy() -> None:
         try:
             jobs.close_over()
         except Exception:
-            # The error is not logged, as in ``run``. The next call tries again.
+            # The error is not logged, because its text could quote records. The next call tries
+            # again.
             log.warning("jobs that are over could not be closed")

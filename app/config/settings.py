@@ -45,8 +45,8 @@ Network = IPv4Network | IPv6Network
 STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9][A-Za-z0-9._-]*)*/?")
 
 
-#: The settings that the journal records, because they decide who may come in or what the instant of
-#: an answer may reveal.
+#: The settings that the journal records, because they decide who gets access, and how much the time
+#: of an answer may reveal.
 STATED = {
     *("release_interval", "opening_interval", "query_limit", "lease"),
     *("session_lifetime", "rate_limit"),
@@ -64,8 +64,8 @@ class Settings(BaseSettings):
     """Folder of the database, the prepared records and the first admin's key."""
     database_url: str | None = Field(
         default=None,
-        # The field's own name stays valid, because tests and the command line pass it to the
-        # constructor.
+        # The first alias is the field's own name, by which tests and the command line pass the
+        # value to the constructor.
         validation_alias=AliasChoices("database_url", "PURSE_DATABASE_URL", "DATABASE_URL"),
     )
     """URL of the database of the ledger; SQLite in the data folder when unset."""

@@ -29,7 +29,7 @@ from app.contract.models import Body
 #: The range of a query's ε: 10⁻⁶ … 10⁶.
 MIN_QUERY_EPSILON_NANO = NANO // 10**6
 MAX_QUERY_EPSILON_NANO = NANO * 10**6
-#: ρ of a query is at most 1000, more than any account admits.
+#: The largest ρ of a query is 1000. No account has a larger limit in ρ.
 MAX_QUERY_RHO_FEMTO = LARGEST_FEMTO
 
 _DECIMAL = r"^[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -124,7 +124,8 @@ class OverallFields(LimitFields):
         return body
 
 
-#: δ_c of a limit. With more than this an exception for one record in 10,000 would be likely.
+#: A larger δ_c needs an explicit confirmation. δ_c is the probability that charges counted in ρ
+#: exceed the limit in ε. Above 1/10,000, this would be likely for one of 10,000 records.
 USUAL_COMPOSITION_ATTO = ATTO // 10**4
 
 
@@ -213,13 +214,13 @@ class AsAmounts:
         return handler(self.fields.__pydantic_core_schema__)
 
 
-#: An allowance or a cap: 0 ≤ ε ≤ 10⁹, and maybe a δ_c.
+#: An allowance or a cap: 0 ≤ ε ≤ 10⁹, δ, and optionally δ_c, with which charges count in ρ too.
 Allowance = Annotated[
     AccountLimit, AsAmounts(AllowanceFields, ("rho", "composition_delta"), ("gaussian",))
 ]
-#: A limit in ε and δ, a sum of charges, or the rest: 0 ≤ ε ≤ 10⁹.
+#: The ε and δ of a limit, of the sum of an account's charges, or of what remains: 0 ≤ ε ≤ 10⁹.
 Limit = Annotated[PrivacyLoss, AsAmounts(LimitFields)]
-#: A sum of charges, or the rest, which has ρ in an account that counts in it.
+#: The sum of an account's charges, or what remains. It has a ρ if the account counts in ρ.
 Charged = Annotated[PrivacyLoss, AsAmounts(LimitFields, ("rho",))]
 #: A limit over all datasets of an analyst.
 OverallLimit = Annotated[PrivacyLoss, AsAmounts(OverallFields)]

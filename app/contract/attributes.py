@@ -13,7 +13,7 @@ from mechanisms.model.dates import DateAttribute, day_number
 from mechanisms.model.domains import Attribute, CategoricalAttribute, NumericAttribute
 from mechanisms.model.open_domain import OpenAttribute
 
-#: The most values of one attribute: two bytes encode them. One of them stands for a missing cell.
+#: The most values of one attribute. Two bytes encode them, and one code is that of missing cells.
 MAX_LEVELS = 65_535
 #: Public bounds lie between −10⁹ and 10⁹, where 64-bit floats are exact to a millionth.
 MAX_NUMBER = 1e9

@@ -24,10 +24,10 @@ from app.contract.amounts import (
 from app.contract.models import Listing, Reply
 from app.contract.times import Moment, MomentIn
 
-#: The charges that one point of a budget's history sums up: of a day, a kind or a mechanism.
+#: Each point of a budget's history is the sum of the charges of one day, query kind or mechanism.
 By = Literal["day", "kind", "mechanism"]
 
-#: An example of a limit, for the interactive documentation.
+#: Example bodies of limits and allowances, for the interactive documentation.
 LIMIT_EXAMPLES: dict[str, Any] = {"an allowance": {"value": {"epsilon": "2", "delta": "0"}}}
 ALLOWANCE_EXAMPLES: dict[str, Any] = {
     **LIMIT_EXAMPLES,

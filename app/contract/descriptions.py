@@ -234,7 +234,8 @@ Registration = Annotated[
     GraphRegistration | TableRegistration | PrefixRegistration, Field(discriminator="kind")
 ]
 
-#: An example of each kind, for the interactive documentation and the form of registrations.
+#: An example description of each kind of dataset, for the interactive documentation and the form of
+#: registrations.
 REGISTRATIONS: dict[str, Any] = {
     kind.__name__.removesuffix("Registration").lower(): {
         "value": kind.model_json_schema()["examples"][0]

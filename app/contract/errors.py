@@ -129,7 +129,8 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
     for error in errors[:MAX_ERRORS]:
         loc = error["loc"]
         assert isinstance(loc, tuple)
-        # A list that is too short only because its items are refused is no error of its own.
+        # If items of a list are refused, Pydantic also reports the list as too short. That error
+        # would mislead, so it is left out.
         if error["type"] == "too_short" and any(_is_within(other, loc) for other in errors):
             continue
         kind, msg = str(error["type"]), str(error["msg"])
@@ -137,7 +138,8 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
             context = error.get("ctx")
             assert isinstance(context, dict)
             msg = f"Expected one of the tags {context['expected_tags']}"
-        # Pydantic puts this prefix before the messages of this project's validators.
+        # Clients need not see this prefix, which Pydantic puts before the messages of this
+        # project's validators.
         msg = msg.removeprefix("Value error, ")
         # Models hold tuples, but JSON has lists, so the message for the client speaks of a list.
         if kind in ("too_short", "too_long"):

@@ -12,7 +12,7 @@ from app.contract.models import Reply
 from app.contract.times import Moment
 
 EntryKind = Literal["genesis", "charge", "release", "limit_change", "freeze", "unfreeze"]
-#: The ranks of accounts in the ledger, and the name by which clients see each.
+#: For each rank (kind) of account in the ledger, the name by which clients see it.
 ACCOUNTS = {
     AccountRank.ANALYST_ON_DATASET: "analyst",
     AccountRank.ANALYST: "analyst_total",

@@ -360,7 +360,7 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
     ),
 }
 
-#: Every type that a reply may name, by the last part of its URI.
+#: Every problem type that a reply may name, by the last part of its URI.
 BY_SLUG: dict[str, ProblemType] = {
     kind.slug: kind
     for kind in (

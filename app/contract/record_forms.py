@@ -51,7 +51,7 @@ CONTENT: dict[str, Any] = {
 }
 
 MadeUpFormat = Literal["csv", "parquet"]
-#: The media type in which a file of made-up records is sent, by the name of its format.
+#: The media type of a file of made-up records, by the name of its format.
 MADE_UP: dict[MadeUpFormat, str] = {
     "csv": "text/csv; charset=utf-8",
     "parquet": "application/vnd.apache.parquet",

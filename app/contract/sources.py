@@ -6,7 +6,8 @@ from pydantic import StringConstraints
 
 from app.contract.models import Body, Name, Reply
 
-#: A name from the listing of a source; it is compared with that listing and nothing else.
+#: The name of a table in the listing of a source. It is only compared with that listing, so it
+#: cannot address anything else.
 TableName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 

@@ -10,11 +10,13 @@ from typing import Annotated
 from pydantic import AfterValidator, StringConstraints
 
 MOST_CHARACTERS = 2000
-#: The marks of Unicode that change the direction of writing (UAX #9).
+#: The marks of Unicode that change the direction of writing (UAX #9). Texts with them are refused,
+#: because they may be displayed as other texts.
 DIRECTION_MARKS = frozenset(
     "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
-#: Categories of Unicode: control characters, surrogates, and separators of lines and paragraphs.
+#: Categories of Unicode that texts may not contain: control characters, surrogates, and separators
+#: of lines and paragraphs.
 _REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 

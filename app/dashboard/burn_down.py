@@ -13,7 +13,8 @@ from app.usecases.accounts.spending import BurnDown
 
 WIDTH, HEIGHT = 560, 240
 LEFT, RIGHT, TOP, BOTTOM = 96, 16, 26, 30
-#: The distances of ticks on the axis of time; the smallest that leaves at most ``TICKS`` is taken.
+#: The possible distances between ticks on the axis of time. The chart uses the smallest that gives
+#: at most ``TICKS`` ticks.
 STEPS = [
     timedelta(**step)
     for step in (
@@ -69,8 +70,8 @@ def burn_down_chart(history: BurnDown) -> Markup | None:
     parts += marks[-MARKS:]
     if projected is not None and rest and projected.at > now:
         end = min(projected.at, last)
-        # The projection is a straight line. If it ends after the last moment of the chart, it is
-        # cut there, where this much is left.
+        # The projected line reaches 0 at ``projected.at``. If that moment is beyond the chart, the
+        # line ends at the edge of the chart, at the remaining budget ``cut``.
         cut = int(rest * ((projected.at - end) / (projected.at - now)))
         parts.append(f'<path class="projected" d="M{x(now)} {y(rest)} L{x(end)} {y(cut)}"/>')
     title = f"What is left of {arm.symbol}, until {now.date()}; the table below has the numbers."

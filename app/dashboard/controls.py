@@ -19,7 +19,7 @@ ONE_ATTRIBUTE = frozenset({"attribute", "class_attribute", "target", "values_of"
 MOST_OPTIONS = 500
 #: The choice "by default" of an optional parameter: the request omits the parameter.
 BY_DEFAULT = Option("", "by default")
-#: What the error message says is required, by the JSON type of the field.
+#: The words with which an error message names the required value, by the JSON type of the field.
 REQUIRED = {"integer": "a whole number", "number": "a number", "boolean": "yes or no"}
 
 

@@ -21,7 +21,8 @@ from app.http import strict_json
 KINDS = ("table", "graph", "prefix")
 ATTRIBUTE_KINDS = ("categorical", "numeric", "date")
 WIDTHS = ("day", "month", "quarter", "year")
-#: The members with one text each, by the kind of dataset; a number where the name is in NUMBERS.
+#: The members of a description that the form edits as one text each: for every dataset, and for one
+#: kind of dataset. Members in ``NUMBERS`` are numbers.
 COMMON = ("name", "description", "records_per_person", "minimum_count")
 MEMBERS = {
     "table": ("neighbouring", "max_rows", "min_rows", "rows", "person", "class_attribute"),
@@ -149,7 +150,8 @@ class Draft:
         """True if the form holds all of a description, and sends it back unchanged."""
         texts = [*self.texts.values(), *(text for one in self.attributes for text in astuple(one))]
         if any(text != text.strip() for text in texts):
-            return False  # Forms are read without surrounding blanks.
+            # The form strips texts when it is sent, so it would change this description.
+            return False
         return bool(
             _canonical(self.description()) == _canonical(_fixed(self.kind) | dict(described))
         )

@@ -132,7 +132,8 @@ def _sections(name: str, tokens: list[Token]) -> Iterator[Section]:
     counts = Counter[str]()
 
     def section() -> Section:
-        # Of equal headings, repositories on the web number the later ones.
+        # Repeated headings get numbered anchors, as on GitHub, so that one link works in both
+        # places.
         anchor = slug(title)
         counts[anchor] += 1
         if counts[anchor] > 1:
@@ -159,7 +160,7 @@ def _plain(inline: Token) -> str:
 
 def _adapt(children: list[Token]) -> None:
     """Point links to pages of the handbook, and drop pictures and links to other files."""
-    # A reader of the handbook has the dashboard open, so it needs no pictures of it.
+    # Pictures show the dashboard, which readers of the handbook have open, so they are dropped.
     children[:] = [one for one in children if one.type != "image"]
     opened: list[Token] = []
     for token in children:
@@ -178,11 +179,12 @@ def _adapt(children: list[Token]) -> None:
 def _scrollable(html: str) -> str:
     """Tables and code scroll within the page, also by keyboard; an empty paragraph goes."""
     count = iter(range(1, 1000))
-    # Text of a page cannot hold these tags: the renderer escapes it.
+    # Only tags of the renderer match below, because it escapes all tags in the text of a page.
     frame = '<div class="scroll" tabindex="0" role="region" aria-label="Table {}"><table>'
     html = re.sub("<table>", lambda _: frame.format(next(count)), html)
     html = html.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
-    # A heading without words is none to a program that reads the page aloud.
+    # A screen reader announces an empty header cell as a heading without words, so it becomes a
+    # plain cell.
     html = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", html)
     return re.sub(r"<p>\s*</p>\n", "", html)
 

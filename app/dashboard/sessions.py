@@ -20,7 +20,8 @@ from app.usecases.people.sessions import caller_of_session
 
 COOKIE = "__Host-privypurse"
 LOOPBACK_COOKIE = "privypurse-loopback"
-#: The end of the name of the cookie of a browser that is at the provider.
+#: The suffix of the name of the cookie that a browser has while its user signs in at the OpenID
+#: provider.
 DEPARTURE = "-departure"
 
 

@@ -126,8 +126,9 @@ def free_port() -> int:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(address)
             probe.listen(1)
-            # The side that closes a connection first blocks its port for about a minute, except for
-            # sockets with SO_REUSEADDR. The service sets that option; the bind above did not.
+            # The bind above lacks SO_REUSEADDR, so it fails on a port that is still blocked. The
+            # connection below blocks the port for about a minute when it is closed, except for
+            # sockets that all have this option. The service sets it too.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with socket.create_connection(address), probe.accept()[0]:
                 return address[1]

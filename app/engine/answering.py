@@ -91,10 +91,10 @@ class UnderWay:
     begun: asyncio.Future[float]
     #: Ends with the reply, at the deadline.
     task: asyncio.Task[Reply]
-    #: Seconds from the begin to the deadline. Each missed deadline doubles it.
+    #: Seconds from the beginning of the query to its deadline. Each missed deadline doubles it.
     length: float
-    #: Whether the caller waits for the deadline. A reply of 202 leaves before it, and would be late
-    #: by the run time of work on the event loop.
+    #: True if the caller waits for the deadline. Otherwise the reply 202 leaves earlier, and work
+    #: on the event loop would delay it by its run time.
     is_awaited: bool
 
     @property
@@ -130,13 +130,15 @@ class Answering:
         self._lease, self._database = lease, database
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
         self._warm_up = warm_up
-        #: The number of missed deadlines. Only the metrics show it, to the operator.
+        #: The number of missed deadlines. It may depend on records, so only the operator sees it,
+        #: in the metrics.
         self.misses = 0
         self._keeper: asyncio.Task[None] | None = None
         #: The queries that are being charged or under way.
         self._running: set[asyncio.Task[Reply]] = set()
         self._under_way: dict[UUID, UnderWay] = {}
-        #: The running downloads of node lists from the store of records.
+        #: The running downloads of node lists from the store of records. Callers that need the same
+        #: list wait for one download.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
         #: The kinds of work that this process has run at least once. Their kernels are compiled and
         #: loaded, so light queries of these kinds may run on the event loop.
@@ -165,7 +167,8 @@ class Answering:
         if isinstance(looked_up, Replay):
             return self._replayed(looked_up)
         if looked_up.public is None:
-            raise NoRecords(looked_up.name)  # The owner has not uploaded the node list yet.
+            # The owner has not uploaded the graph's node list yet, so the query has no price.
+            raise NoRecords(looked_up.name)
         priced = request.priced(looked_up.public, looked_up.counts_rho)
         seconds = self._seconds(priced.query, priced.cost)
         if not looked_up.version:
@@ -241,7 +244,8 @@ class Answering:
             if isinstance(outcome, Replay):
                 return self._replayed(outcome)
             if outcome.charged_rho is not None:
-                # The account may have counted otherwise when the first attempt was charged.
+                # A retry computes with the price of the first attempt. The account may have begun
+                # or ceased to count in ρ since then, which changes the defaults of the query.
                 priced = request.priced_at(priced.dataset, outcome.charged_rho)
             now, task = time.monotonic(), asyncio.current_task()
             assert task is not None, "this coroutine runs in a task"
@@ -372,15 +376,16 @@ class Answering:
             settled = reply if isinstance(reply, Exception) else False
             if not isinstance(reply, Exception):
                 settled = await self._settle(under_way, reply)
-            # An answer that was stored after its deadline leaves at the next tick, and so at a
-            # public instant.
+            # An answer that was stored after its deadline leaves at the next tick, one of the
+            # public instants at equal distances. So the time of its storing stays hidden.
             elapsed = time.monotonic() - begun
             await until(begun + self._clock.next_tick(under_way.length, elapsed))
             if isinstance(settled, Exception):
                 raise settled
             assert not isinstance(reply, Exception)
             if not settled:
-                # Another attempt has stored its answer, which is the only one that may leave.
+                # Another attempt has stored its answer, which is the only one that may leave. So
+                # the result of this attempt is dropped.
                 return await self._winner(id)
             return Reply(id, *reply)
         finally:
@@ -452,8 +457,8 @@ class Answering:
         except CommitUnknown as error:
             return error
         except Exception as error:
-            # The charge stands, and a retry with the same key gets an answer later. Any other error
-            # would state something else.
+            # The charge stands, and a retry with the same key gets an answer later. So the reply
+            # says that the query is still running.
             log.error("an answer cannot be stored", error=type(error).__qualname__)
             return StillRunning(reservation.query_id)
 

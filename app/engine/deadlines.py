@@ -15,8 +15,8 @@ from dataclasses import dataclass
 ALLOWANCE, ALLOWANCE_SHARE = 0.015, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
-#: A missed deadline moves to twice its distance from the begin, at most this many times. Then the
-#: attempt ends without an answer.
+#: A missed deadline moves to twice its distance from the beginning of the query, at most this many
+#: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
 
 

@@ -31,10 +31,11 @@ class FairQueue(Generic[Waiting]):
         self._quantum = quantum
         self._queues: dict[int, deque[Waiting]] = {}
         self._deficits: dict[int, float] = {}
-        #: The analysts with waiting queries. It is the turn of the first one.
+        #: The analysts with waiting queries, in the order in which they are served. The present
+        #: turn is that of the first one.
         self._turns: deque[int] = deque()
-        #: True once the quantum of this turn has been considered for the first analyst's deficit,
-        #: so that a turn adds it only once.
+        #: True once the deficit of the first analyst has got the quantum of the present turn, so
+        #: that no turn adds it twice.
         self._began = False
 
     def add(self, entry: Waiting) -> None:

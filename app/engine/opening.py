@@ -77,8 +77,8 @@ class Opener:
         if self._closing.is_set():
             return
         opened = self._datasets.opened
-        # Must precede the read of the rows. Otherwise a version that is published in between would
-        # be missing from the rows, and would be closed.
+        # Danger: open versions must be listed before the rows are read. A version that is published
+        # in between would otherwise be listed and have no row, and would be closed by mistake.
         listed = opened.listed()
         rows = self._datasets.needed_versions()
         self._needed = frozenset((row.id, row.version) for row in rows)

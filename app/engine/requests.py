@@ -20,10 +20,10 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from storage.ledger.requests import Reservation
 
-#: The version of the canonical form that is written with every request. A default that changes its
-#: meaning needs a new number, and ``Query.in_form`` of its kind then states the older one. A new
-#: field with a default needs neither. In form 1 no field was ``auto``; before form 3 no request had
-#: ``passes``, and Pareto scores took up to 64.
+#: The number of the canonical form of requests, stored with each. A default that changes its
+#: meaning needs a new number, and ``Query.in_form`` then returns the older default, so that retries
+#: of older requests still match. In form 1 no field was ``auto``; in forms 1 and 2 no field was
+#: ``passes``.
 FORM = 3
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -99,7 +99,8 @@ class QueryRequest(Amounts):
     @cached_property
     def canonical(self) -> bytes:
         """The request in one fixed JSON form, for its hash and for the history of queries."""
-        # Requests had no ``rho`` at first: without one their text is what it was.
+        # An amount without a value is left out of the text. So requests without ``rho`` keep the
+        # text, and the hash, that they had before ``rho`` existed.
         unnamed = {name for name in ("epsilon", "rho") if getattr(self, name) is None}
         whole = self.model_dump(mode="json", exclude=unnamed)
         return json.dumps(whole, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
@@ -143,7 +144,8 @@ class Priced:
 
     def __init__(self, request: QueryRequest, dataset: Dataset, in_rho: bool = False) -> None:
         loss, self.in_rho = request.loss, in_rho
-        #: The query that is computed. Its charge was worked out with the same defaults.
+        #: The query that is computed. Danger: it must have the same defaults as the query of the
+        #: price.
         self.query: Query = request.query.in_rho() if in_rho else request.query
         price = self.query.price(dataset, loss)
         # The ledger charges the loss in the request. A price that differs from it is a bug.

@@ -18,17 +18,18 @@ from app.engine.fair_queue import FairQueue
 
 #: The public cost in seconds up to which a query is light and needs no slot.
 LIGHT = 0.002
-#: The quanta of deficit round robin, in seconds: one turn gives an analyst this much. Heavy queries
-#: use up their public lengths, light ones their public costs.
+#: The quanta of deficit round robin, a fair queue: the seconds that an analyst gets in each turn,
+#: for heavy and for light queries. Heavy queries use up their public lengths, light ones their
+#: public costs.
 QUANTUM, LIGHT_QUANTUM = 1.0, 0.01
-#: Queries whose public length exceeds this many seconds may occupy all slots except one. So shorter
-#: queries need not wait for them. A single slot serves both.
+#: Queries whose public length exceeds this many seconds may occupy all slots except one, so that
+#: shorter queries need not wait for them. A single slot serves both.
 LONG = 10.0
 #: Light queries may take this share of all processors, and one processor at most: the event loop
 #: runs them one after another.
 LIGHT_SHARE, LIGHT_MOST = 0.25, 1.0
-#: Time that light queries do not use is saved up for later, up to so many seconds. Queries that
-#: begin together wait for one another, so more than this share of a tick would miss deadlines.
+#: The most seconds of unused time that light queries may save up. Saved time lets several queries
+#: begin together and delay one another, so a larger value would make them miss deadlines.
 LIGHT_BURST = 0.005
 
 
@@ -41,12 +42,12 @@ class Ticket:
     cost: float
     bytes: int = 0
     #: The instants in seconds at which the query begins and ends; None while unknown. If the work
-    #: misses the end, the end moves.
+    #: takes longer, the end moves to a later instant.
     begin: float | None = None
     end: float | None = None
     is_over: bool = False
-    #: Receives the instant at which the query begins. Cancelling this future takes the query out of
-    #: its queue.
+    #: A future that receives the instant at which the query begins. Cancelling it takes the query
+    #: out of its queue.
     begun: Future[float] | None = None
 
     @property
@@ -103,7 +104,8 @@ class Schedule:
 
     def __post_init__(self) -> None:
         share = LIGHT_SHARE * self.processors
-        # Tests and benches name infinitely many processors where no deadline can be missed.
+        # Infinitely many processors mean no limit on light queries. Tests, benchmarks and services
+        # without deadlines set this, because no deadline can be missed there.
         self._bucket = Bucket(share if share == float("inf") else min(share, LIGHT_MOST))
 
     def arrive(self, ticket: Ticket, now: float) -> list[Ticket]:
@@ -144,7 +146,8 @@ class Schedule:
         while self._ends and self._ends[0][0] <= now:
             at, _, ticket = heapq.heappop(self._ends)
             if ticket.end != at:
-                continue  # This entry is out of date: the end has moved or is past.
+                # This heap entry is out of date: the query's end has moved, or the query has ended.
+                continue
             if ticket.is_over:
                 ticket.end = None
                 self._busy -= 1
@@ -168,7 +171,9 @@ class Schedule:
         passed: set[int] = set()
         while self._busy < self.slots and (ticket := self._heavy.head()):
             if ticket.bytes > self.memory:
-                break  # Were it overtaken, small queries could delay it without end.
+                # The first heavy query waits until enough memory is free. If smaller queries could
+                # overtake it, they could delay it without end.
+                break
             is_long = ticket.length > LONG
             if is_long and self._long >= max(self.slots - 1, 1):
                 self._heavy.skip()

@@ -12,7 +12,7 @@ class Scheduler:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
         self._timer: asyncio.TimerHandle | None = None
-        #: How many queries have entered and neither begun nor been cancelled.
+        #: The number of queries that have arrived and have neither begun nor been cancelled.
         self.waiting = 0
 
     def enter(self, ticket: Ticket, now: float) -> asyncio.Future[float]:

@@ -19,7 +19,8 @@ log = structlog.get_logger("privypurse.uploads")
 
 #: Seconds between two searches for uploads whose lease has expired, because their process died.
 SEARCH = 5.0
-#: One in this many searches also removes withdrawn versions that no running query reads any more.
+#: One in this many searches for interrupted uploads also removes withdrawn versions that no running
+#: query reads any more.
 TIDY = 12
 #: Seconds between two removals of files that a crash or a failed removal has left behind.
 SWEEP = 3600.0

@@ -149,7 +149,8 @@ class Uploads:
         try:
             self._datasets.remove_unused(name)
         except (OSError, StorageError) as error:
-            # Arrays that no query will open again do no harm, and the next call removes them.
+            # Nothing depends on the removal: no query opens these arrays again, and the next call
+            # tries to remove them again.
             log.error("cannot remove old versions", error=type(error).__qualname__)
 
     def limits(self) -> UploadLimits:
@@ -168,7 +169,8 @@ class Uploads:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         task.add_done_callback(lambda _: self._local.discard(upload.id))
-        # The state of the upload records its exception.
+        # Without this callback asyncio would log the exception. The stored state of the upload
+        # shows the failure.
         task.add_done_callback(read_exception)
         return task
 
@@ -188,8 +190,8 @@ class Uploads:
             except NotFound:
                 # The owner withdrew the records while they were being prepared.
                 raise NoRecords("the records were withdrawn") from None
-            # The version is published, so the upload has succeeded even if this process cannot open
-            # it.
+            # The version is published. So the upload has succeeded, even if this process cannot
+            # open it for queries.
             await run_in_threadpool(self._opener.publish, upload.dataset.id, version)
             await run_in_threadpool(self.tidy, upload.dataset.name)
             return version

@@ -24,8 +24,8 @@ log = structlog.get_logger("privypurse.verification")
 #: If the last complete verification took less than this many seconds, a verification on request is
 #: complete too. Otherwise it reads new rows alone.
 QUICK = 1.0
-#: Runs on request take at most about one part in this many of the time: each pause is this many
-#: times as long as the last run.
+#: After a run on request, the next one waits this many times as long as the run took. So such runs
+#: take less than one part in this many of the time.
 SHARE = 10
 
 
@@ -44,10 +44,12 @@ class Verifier:
         self._wake, self._closing = threading.Event(), threading.Event()
         self._lock = threading.Lock()
         self._waiting: list[Future[None]] = []
-        #: The durations in seconds of the last complete run and of the last run on request.
+        #: The durations in seconds of the last complete run and of the last run on request. The
+        #: pauses after such runs follow from them.
         self._took, self._on_request = 0.0, 0.0
         self._latest: Verification | None = None
-        #: True from a run that broke off on what is stored until the next one with an outcome.
+        #: True after a run that failed with an error because of the stored rows, until a later run
+        #: has an outcome.
         self.broke_off = False
         #: The time at which the last complete run without a bad row began, in microseconds since
         #: 1970; None if there was none.

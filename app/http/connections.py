@@ -21,8 +21,8 @@ from typing import Protocol
 
 from app.config.settings import Network
 
-#: Connections that are accepted beyond the limit. They reach the probes ``/healthz`` and
-#: ``/readyz`` alone.
+#: The number of connections that are accepted beyond the limit. They may request only the probes
+#: ``/healthz`` and ``/readyz``.
 FOR_PROBES = 16
 #: Seconds between two searches for connections whose client was too slow.
 SWEEP = 0.5
@@ -127,7 +127,8 @@ class Connections:
         self._members: dict[Connection, _Member] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._stops_at: float | None = None
-        # Bodies have no limit here: the routes limit the time of a body, and reply when it is over.
+        # The time of a body is limited by the routes and not here, because only they can still send
+        # a reply when it is over.
         self._seconds = {Wait.HEAD: limits.head_seconds, Wait.READ: limits.stall_seconds}
 
     def enter(self, connection: Connection, address: str) -> Admission:
@@ -228,7 +229,7 @@ class Connections:
         return True
 
     def _close(self, connection: Connection) -> None:
-        # The event loop closes the socket only later, so the connection is removed from the counts
-        # here.
+        # The event loop closes the socket only later. The connection no longer counts from here on,
+        # so that another one can take its place.
         self.leave(connection)
         connection.abort()

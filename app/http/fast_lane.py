@@ -18,7 +18,7 @@ from app.contract.problems import response_to
 from app.http.route import Route
 
 PATH = "/v1/queries"
-#: The error that FastAPI reports when a required body is missing, in the same words.
+#: The error for a missing body. FastAPI reports the same, but this middleware replies in its place.
 MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required"}
 #: The most bodies whose parsed models are cached, and the most bytes of such a body.
 BODIES, SHORT = 256, 4096
@@ -35,8 +35,8 @@ class FastLane:
         if len(parameters) != 2 or len(dependant.body_params) != 1 or dependant.dependencies:
             raise TypeError(f"{route.path} takes more than its request and its body")
         self._app, self._route = app, route
-        # Danger: a cache that analysts share would reveal by its speed the queries of others. Each
-        # analyst therefore has entries of their own. Retries send the same body again.
+        # The cache serves retries, which send the same body again. Danger: if analysts shared it,
+        # its speed would reveal the queries of others. So each analyst has entries of their own.
         self._models = lru_cache(maxsize=BODIES)(lambda content, _user: route.validate(content))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

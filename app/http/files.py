@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-#: The media type of a JWS in its compact form (RFC 7515).
+#: The media type of a certificate: a JWS, a signed JSON text, in its compact form (RFC 7515).
 JOSE = "application/jose"
 
 

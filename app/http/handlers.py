@@ -18,7 +18,8 @@ from app.telemetry.metrics import Metrics
 
 def install(app: FastAPI, metrics: Metrics, fast_lane: Route | None = None) -> None:
     """Install the outermost layers and the table of problems; ``fast_lane`` is its route if any."""
-    # The middleware that is added last is the outermost one.
+    # The middleware that is added last is the outermost one, so it sees each request first and each
+    # reply last.
     if fast_lane is not None:
         app.add_middleware(FastLane, route=fast_lane)
     app.add_middleware(Observed, metrics=metrics)
@@ -29,7 +30,8 @@ def install(app: FastAPI, metrics: Metrics, fast_lane: Route | None = None) -> N
 
 async def _listed_problem(request: Request, error: Exception) -> Response:
     reply = problems.response_to(error, request.state.request_id)
-    assert reply is not None  # The handler is registered for the types of the table alone.
+    # This handler is registered only for the errors in the table of problems, so each has a reply.
+    assert reply is not None
     return reply
 
 

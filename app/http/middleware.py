@@ -66,7 +66,8 @@ class Observed:
             return
         method = scope["method"]
         if method == "HEAD":
-            # The reply is that to GET. The server drops its content (RFC 9110, 9.3.2).
+            # A HEAD request is handled as a GET and gets the same headers. The server drops the
+            # content (RFC 9110, 9.3.2).
             scope = {**scope, "method": "GET"}
         request_id = token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id

@@ -197,8 +197,8 @@ class Route(APIRoute):
         dependant = self.dependant
         if dependant.path_params:
             kinds += [NOT_FOUND]
-        # For a route with parameters and no declared 422, FastAPI would document a 422 of its own
-        # shape.
+        # Every route with parameters declares 422, because FastAPI would otherwise document a 422
+        # of its own shape.
         parameters = dependant.path_params or dependant.query_params or dependant.header_params
         if self.body_model or parameters or self.known_parameters is not None:
             kinds += [PROBLEMS[InvalidRequest]]

@@ -35,7 +35,8 @@ class CertificateKey:
         self._key = key
         raw = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
         jwk = {"crv": "Ed25519", "kty": "OKP", "x": _base64url(raw)}
-        # The thumbprint of RFC 7638: members in order, without blanks.
+        # The key id is the thumbprint of RFC 7638: the hash of the JSON with sorted members and
+        # without blanks.
         thumbprint = sha256(json.dumps(jwk, separators=(",", ":")).encode()).digest()
         self.public = {**jwk, "kid": _base64url(thumbprint), "alg": "EdDSA", "use": "sig"}
 

@@ -23,10 +23,12 @@ from app.config.openid import OpenID, OpenIDClient, is_safe
 from app.identity.published import PATIENCE, Published, fetched
 from app.identity.tokens import Claims, Tokens
 
-#: The most exchanges of codes at the same time; others wait for their turn, up to ``PATIENCE``.
+#: The most exchanges of sign-in codes at the same time. Others wait for a free slot, for at most
+#: ``PATIENCE`` seconds.
 EXCHANGES = 8
-#: Danger: anybody may send a return with a code of their own, so no client has more exchanges than
-#: this, running and waiting. Clients behind a proxy cannot be told apart and share the turns alone.
+#: The most exchanges of one client address, running and waiting. Danger: anybody may send made-up
+#: codes, and could otherwise occupy all slots. Clients behind a proxy share one address, so this
+#: limit does not apply to them.
 EXCHANGES_OF_ONE = 2
 SCOPE = "openid"
 
@@ -90,7 +92,8 @@ class CodeFlow:
         if not secret or not compare_digest(state.encode(), _derived(secret, "state").encode()):
             raise SignInRefused("state")
         endpoints = await self._addresses()
-        # RFC 9207: a response of another provider must not reach this one's token endpoint.
+        # RFC 9207: refuses the reply of another provider, whose code must not be sent to this
+        # provider's token endpoint.
         issuer = returned.get("iss")
         if issuer != self._openid.issuer and (issuer is not None or endpoints.states_issuer):
             raise SignInRefused("issuer")
@@ -150,7 +153,8 @@ class CodeFlow:
                     code_verifier=verifier,
                 )
         except Exception as error:
-            # The text of the exception may hold what the provider replied.
+            # Only the class of the exception is kept, because its text may contain the provider's
+            # reply.
             raise SignInRefused(type(error).__qualname__) from None
         finally:
             self._turns.release()
@@ -160,7 +164,8 @@ class CodeFlow:
         return token
 
     def _http(self) -> Any:
-        # The library takes an eighth of a second to load, and only people who sign in need it.
+        # The library is imported here, because it takes an eighth of a second to load and only
+        # people who sign in need it.
         from authlib.integrations.httpx_client import AsyncOAuth2Client
 
         return AsyncOAuth2Client(
@@ -185,7 +190,8 @@ class CodeFlow:
         issuer = self._openid.issuer
         metadata = fetched(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         methods = metadata.get("code_challenge_methods_supported", ["S256"])
-        # A provider that offers less than S256 would let a thief of the code use it.
+        # Refuses a provider that does not support S256, the hash of PKCE. Without it, a thief of
+        # the code could use the code.
         if metadata.get("issuer") != issuer or "S256" not in methods:
             raise ProviderAway
         names = ("authorization_endpoint", "token_endpoint", "end_session_endpoint")

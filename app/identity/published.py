@@ -64,7 +64,8 @@ class Published(Generic[T]):
                 return
             self._tried = self._clock()
             self._fetching = asyncio.create_task(self._fetch())
-        # A caller who is cancelled must not cancel the fetch that others wait for.
+        # The fetch is shielded, because a caller who is cancelled must not cancel it for the others
+        # that wait for it.
         await asyncio.shield(self._fetching)
 
     async def _fetch(self) -> None:
@@ -82,7 +83,8 @@ class Published(Generic[T]):
 
 def fetched(url: str) -> dict[str, Any]:
     """The JSON object at ``url``, without redirection, in bounded time and size."""
-    import httpx  # Takes a tenth of a second to load, and most services have no provider.
+    # httpx takes a tenth of a second to load, and most services have no provider.
+    import httpx
 
     end = time.monotonic() + PATIENCE
     content = bytearray()

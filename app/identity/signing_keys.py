@@ -70,7 +70,9 @@ class SigningKeys:
 def _public_key(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
     """The public key for this algorithm; None if the key is not usable for it."""
     if key.get("kty") not in ("RSA", "EC", "OKP"):
-        return None  # The other types are shared secrets, with which a verifier could also sign.
+        # Keys of other types are shared secrets: whoever verifies with one could also sign. So they
+        # are not used.
+        return None
     public = {name: value for name, value in key.items() if name != "d"}
     try:
         return jwt.PyJWK(public, algorithm)

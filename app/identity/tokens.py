@@ -66,7 +66,8 @@ class Tokens:
             # supports none, so the token is refused.
             if "crit" in header or not isinstance(key_id, str | None):
                 return None
-            # Only an ID token, which comes from the provider itself, may leave out its key.
+            # A token without a key id (``kid``) is accepted only if it is an ID token, because the
+            # service receives that from the provider itself.
             if key_id is None and nonce is None:
                 return None
             if algorithm not in self._openid.algorithms or not _is_for_access(header.get("typ")):
@@ -101,7 +102,8 @@ class Tokens:
                 return None
             if issued < 0:
                 return None
-            # OpenID Connect Core, 3.1.3.7: the token answers this request, and is for this client.
+            # OpenID Connect Core, 3.1.3.7: an ID token must contain the nonce of this sign-in, and
+            # must have been issued to this client.
             if nonce is not None and (
                 claims.get("nonce") != nonce or claims.get("azp", audience) != audience
             ):

@@ -44,7 +44,7 @@ QUERY_MEMBERS: dict[str, Any] = {
         "description": "In place of epsilon: Gaussian noise, in accounts that allow it.",
     },
 }
-#: ``quote`` takes it in place of ``epsilon``.
+#: The JSON schema of an accuracy target, which the tool ``quote`` takes in place of ``epsilon``.
 TARGET: dict[str, Any] = {
     "type": "object",
     "description": "In place of epsilon: an accuracy to reach, by its name in a quote.",

@@ -90,7 +90,8 @@ SERVER: Server[Any] = Server(
     on_list_tools=_list_tools,
     on_call_tool=_call_tool,
 )
-# Environment variables could enable traces, which would contain arguments of tools.
+# All telemetry is turned off explicitly. Environment variables could otherwise enable traces, which
+# would contain the arguments of tools.
 SERVER.middleware.clear()
 
 
@@ -111,7 +112,8 @@ class Exchange(Response):
             sent = True
             return {"type": "http.request", "body": self._content, "more_body": False}
 
-        # A manager without sessions holds nothing between two messages, so each one has its own.
+        # Each message has a manager of its own, because a manager without sessions keeps nothing
+        # between two messages.
         manager = StreamableHTTPSessionManager(
             SERVER, json_response=True, stateless=True, max_request_body_size=MEGABYTE
         )

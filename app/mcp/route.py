@@ -32,7 +32,9 @@ class AgentMessage(Body):
 @api.post("/mcp", dependencies=[any_key])
 async def exchange(request: Request, message: AgentMessage) -> Response:
     """Answer one message of an agent. What an agent may spend is the limit of its key."""
-    del message  # Only its check is needed: the SDK parses the same bytes.
+    # The parameter is unused: its model has checked the body, and the SDK parses the same bytes
+    # again.
+    del message
     # The first call loads the SDK, which takes a second; the event loop must not wait for it.
     return await run_in_threadpool(_reply, await request.body())
 

@@ -18,7 +18,8 @@ from mechanisms.statistics.validity import VALID
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Utility
 
-#: The sensitivity and the selector that serve comparisons, or are best left to ``auto``.
+#: The names that the catalogue marks as advanced: they serve comparisons between mechanisms, or
+#: ``auto`` is the better choice.
 ADVANCED = frozenset({Sensitivity.FLATTENED.value, SELECTORS["exponential"].name})
 
 

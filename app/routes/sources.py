@@ -17,7 +17,7 @@ from app.http.route import router
 from app.usecases import sources
 from storage import errors as storage
 
-#: Bodies for the interactive documentation.
+#: Example bodies for the interactive documentation.
 ATTACHMENTS: dict[str, Any] = {"table": {"value": {"source": "shop", "table": "public.visits"}}}
 
 api = router(prefix="/v1", tags=["datasets"])

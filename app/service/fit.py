@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from app.queries.parts.cost import Speed, Speeds
 from mechanisms.model.work import Work
 
-#: The number of rounds of the fit. The last thousand of them change a speed by less than 1 %.
+#: The number of rounds by which speeds are fitted to timings. The last thousand rounds change a
+#: speed by less than 1 %.
 ROUNDS = 3000
-#: A clock cannot tell growth below this many seconds from none. Such growth counts as this many, so
-#: that no unit of work is free.
+#: A clock cannot measure growth below this many seconds. Smaller growth counts as this many, so
+#: that no unit of work costs nothing.
 RESOLUTION = 5e-6
-#: Rounding errors may leave the cost of a reference below its timing by this share of the timing.
+#: Rounding errors may leave the fitted cost of a reference query below its timing by this share, so
+#: the check of the fit allows for it.
 _SLACK = 1e-9
 
 Floats = NDArray[np.float64]
@@ -55,7 +57,8 @@ def fitted(timings: Sequence[Timing]) -> Speeds:
     grown = [one for one in timings if one.fewer is not None]
     growth, more = _growth(grown, names)
     shares = works / seconds[:, None]
-    # Dividing by the seconds of the timing weighs a growth by its share of that timing.
+    # A growth is divided by the seconds of its whole timing, so that a growth that is a small part
+    # of its timing weighs little in the fit.
     of_growth = np.array([one.seconds for one in grown]).reshape(-1, 1)
     rows = np.vstack([shares, growth / of_growth])
     goals = np.concatenate([np.ones(len(shares)), more / of_growth[:, 0]])
@@ -102,8 +105,8 @@ def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floa
             units[row, 2 * names.index(name) + 1] = count
         seconds[row] = max(one.seconds - one.fewer.seconds, RESOLUTION)
     some = units.any(axis=1)
-    # A work without further units has a row of zeros here, which asks for nothing: the costs of its
-    # calls cover its timing.
+    # If a query has no more units on more records, its row is all zeros and adds no condition to
+    # the fit. The costs of its calls cover its timing.
     return units, np.where(some, seconds, RESOLUTION)
 
 

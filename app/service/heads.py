@@ -42,8 +42,8 @@ def watched(
         if adopt_once(database, heads) is not None:
             log.critical("no heads were published: the ledger was adopted as it is")
         if not look() and publisher.any_frozen():
-            # A backup is stored with its accounts frozen. After a restore the comparison with the
-            # published heads therefore finds no account to freeze, but some are frozen already.
+            # A backup is stored with its accounts frozen. So after a restore the comparison above
+            # finds no account to freeze, but the operator must still see that accounts are frozen.
             log.error("accounts are frozen: their charges are refused until accept-rollback")
     except OSError as error:
         raise UnusableDatabase(
@@ -83,8 +83,8 @@ def _delivery(command: str | None, seconds: float) -> Callable[[Sequence[bytes]]
     words = shlex.split(command)
 
     def deliver(lines: Sequence[bytes]) -> bool:
-        # A command of the operator that hangs must not delay the next comparison of heads by more
-        # than one interval.
+        # The operator's command is stopped after one interval, so that a command that hangs cannot
+        # delay the next comparison of heads any longer.
         limit = max(1.0, seconds)
         try:
             subprocess.run(

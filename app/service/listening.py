@@ -35,7 +35,7 @@ GRACE = 30
 #: Seconds until a process that does not answer the one that watches it is replaced. Compiling and
 #: measuring keep it from answering for some seconds.
 HUNG = 15
-#: The option of Linux by which a process gets a signal when its parent ends.
+#: The number of Linux's ``prctl`` option by which a process gets a signal when its parent ends.
 PR_SET_PDEATHSIG = 1
 #: The number of new objects between two runs of Python's garbage collector. The default of 700
 #: visits the objects of running queries repeatedly, which takes 5 % of the time of each query.
@@ -94,7 +94,8 @@ def run(config: uvicorn.Config) -> None:
         os.environ[FOLDER] = folder
         watching = Multiprocess(config, [config.bind_socket()])
         watching.run()
-    # If one fails to start, uvicorn stops all, and whatever started this one starts them again.
+    # If a process fails to start, uvicorn stops all processes. This one then exits with the same
+    # status, so that a service manager can start all of them again.
     if any(one.exitcode == STARTUP_FAILURE for one in watching.processes):
         sys.exit(STARTUP_FAILURE)
 

@@ -23,15 +23,14 @@ from mechanisms.model.domains import (
 )
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 
-#: How the values of a column are distributed: all equal, all equal but one, four values at random,
-#: ascending.
+#: The distributions of the values in a made-up column: all equal, all equal but one, four values at
+#: random, ascending. Each is timed, because the time of a kernel may depend on it.
 SHAPES = ("constant", "one_off", "random", "ascending")
 MAX_DEGREE = 1000
 _GRID = 1 << 26
-#: The rate at which numbers move away from the middle, per record: twice β, which discounts a
-#: smooth bound per unit of distance. Windows of records then widen about as fast as e^{−βs} falls,
-#: so no search for the largest bound ends early. For the references (ε = 1, δ = 0.001) β is about
-#: 0.14.
+#: The exponential rate per record at which made-up numbers move away from the middle. It is about
+#: 2β, where smooth sensitivity discounts a bound at distance s by e^{−βs} (β ≈ 0.14 for the
+#: references). So no search for the largest bound ends early, and its longest time is measured.
 _STEEPNESS = 0.3
 
 
@@ -91,8 +90,8 @@ def _table(rows: int, shape: str) -> TableRecords:
         most = len(one.levels) - 1
         values = _values(rows, shape, most, seed)
         codes[one.name] = stored(values, np.uint16 if most > 255 else np.uint8)
-    # With equally frequent classes, the walk through the steps of the sensitivity function δ is
-    # longest.
+    # With equally frequent classes, the sensitivity function δ takes longest to compute, so its
+    # longest time is measured.
     codes["class"] = stored(np.arange(rows) % 2, np.uint8)
     numbers = _steep(rows) if shape == "ascending" else _values(rows, shape, 8).astype(float)
     numbers = np.sort(numbers)
@@ -106,14 +105,15 @@ def table_domain() -> TableDomain:
             CategoricalAttribute("class", ("a", "b")),
             CategoricalAttribute("few", ("x", "y")),
             CategoricalAttribute("more", ("u", "v", "w")),
-            # With more than 256 levels, codes take two bytes, which other compiled code reads.
+            # With more than 256 levels, codes take two bytes. Other compiled code reads these, so
+            # it is timed too.
             CategoricalAttribute("many", tuple(map(str, range(300)))),
             NumericAttribute("number", 0.0, 8.0, (0.0, 4.0, 8.0)),
         ),
         class_attribute="class",
         max_rows=8,
         min_rows=1,
-        # Without stored tables, so that the time to count rows is measured.
+        # Without stored tables of counts, queries count rows, so that this time is measured.
         level_cells=0,
     )
 

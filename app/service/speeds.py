@@ -43,29 +43,30 @@ from mechanisms.noise.keystream import SystemRandomness
 
 log = structlog.get_logger("privypurse.speeds")
 
-#: The numbers of records on which references are timed. Few records show the seconds of a call,
-#: many show those of a unit. The largest number exceeds the processor's caches. It is used for
-#: tables of one shape alone, to separate the cost of rows from that of nodes.
+#: The numbers of records on which reference queries are timed. Few records show the seconds per
+#: call, many show those per unit. The largest number exceeds the processor's caches. Only tables of
+#: the first of ``SHAPES`` have so many rows, to tell the cost of a row from that of a tree's node.
 FEW, MANY, MOST = 16, 1 << 14, 1 << 16
-#: The name of the work of growing trees. Trees split all nodes only if the noise is small, so these
-#: queries run with a large ε.
+#: The kind of work of growing trees. Its reference queries run with a large ε, because trees split
+#: all nodes only if the noise is small.
 GROWTH = "rows of nodes"
 #: The loss of the references that add Gaussian noise: ρ = 0.01.
 GAUSSIAN = PrivacyLoss(0, 0, FEMTO // 100, 1)
 _ROOT = Path(__file__).parents[2]
-#: Each kind of work is timed by at least this many queries: on tables, and on other records.
+#: The least number of reference queries that time each kind of work: on tables, and on other
+#: records.
 REFERENCES = 1
 #: The most runs of one reference on few records, and on more. The first run on the first shape of a
-#: size may compile or load kernels. On later shapes, one run is enough if it takes more than the
-#: third number of seconds.
+#: size may compile kernels. On later shapes, one run is enough if it takes more than ``LONG``
+#: seconds.
 FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 
 
 #: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.
 FILE = "speeds.json"
 LOCK = "speeds.lock"
-#: The file keeps the latest measurements of so many machines and versions. So versions that run by
-#: turns are not measured anew each time.
+#: The file keeps the latest measurements of this many machines and versions. So nothing is measured
+#: anew when two versions of the service run alternately.
 MACHINES = 8
 
 
@@ -150,8 +151,8 @@ class Reference:
     query: Query
     records: Records
     dataset: Dataset
-    #: True if the same query has already run on as many records, so that all its kernels are
-    #: loaded.
+    #: True if the same query has already run on as many records, so that all its kernels are loaded
+    #: and one run may be enough.
     is_warm: bool = False
     #: True for a loss in ρ alone.
     is_gaussian: bool = False
@@ -264,8 +265,9 @@ def measure() -> Generator[None, None, Speeds]:
     Kernels that are not compiled yet take longer. Raises: RuntimeError if the speeds do not cover
     the timings.
     """
-    # Growth is measured on one shape alone, whose trees stay small. Otherwise more records would
-    # also mean more nodes, and the costs of the two could not be separated.
+    # The growth of times with records is measured on one shape of tables alone, whose trees stay
+    # small. Otherwise more records would also mean more nodes, and the costs of the two could not
+    # be separated.
     few = yield from _timings(references(FEW, SHAPES[0]))
     many = yield from _timings(references(MANY, SHAPES[0]))
     most = yield from _timings(references(MOST, SHAPES[0]))

@@ -54,7 +54,7 @@ log = structlog.get_logger("privypurse.startup")
 
 #: Seconds between two writes of the counts of refused queries to the database.
 REFUSALS_SECONDS = 10.0
-#: Seconds between two readings of the gauges of a process that other processes show.
+#: Seconds between two readings of the gauges of this process, which other processes also show.
 METRICS_SECONDS = 5.0
 
 

@@ -46,7 +46,7 @@ ROWS = 8
 EPSILON_NANO = 1000 * 10**9
 #: ρ of each query that adds Gaussian noise: 1.
 RHO_FEMTO = FEMTO
-#: Is set as soon as this process has loaded all kernels.
+#: Set as soon as this process has loaded all kernels.
 LOADED = threading.Event()
 
 
@@ -59,8 +59,9 @@ def load() -> Iterator[None]:
     """Runs ``steps`` unless this process has loaded all kernels already; sets ``LOADED``."""
     if not LOADED.is_set():
         yield from steps()
-        # Modules and kernels are most of all objects and stay for good. A full collection that
-        # visits them stops every query for a fifth of a second, and so they miss their deadlines.
+        # Most objects are modules and kernels, which are never freed. A full garbage collection
+        # that visits them stops every query for a fifth of a second, so that deadlines are missed.
+        # ``freeze`` excludes them.
         gc.collect()
         gc.freeze()
         LOADED.set()

@@ -33,23 +33,25 @@ from storage.database.database import Database
 
 log = structlog.get_logger("privypurse.webhook")
 
-#: The file of the moment up to which notices are delivered, in the data folder.
+#: The name of the file in the data folder that holds the moment up to which notices are delivered.
 FILE = "webhook.cursor"
-#: The file beside it that the process which delivers holds locked.
+#: The name of a file beside it. Only the process that holds the lock on it delivers notices.
 LOCK = "webhook.lock"
 #: Seconds between two looks.
 PERIOD = 10.0
-#: Notices are read up to the last full minute that ended this long ago, in microseconds, so that
-#: transactions that took their moment in it have ended. On PostgreSQL such a transaction may still
-#: be silent for 15 seconds and then run a statement for 15 (``storage.database.postgresql``).
+#: Notices are read up to the last full minute that ended ``LAG_US`` ago. By then every transaction
+#: with a moment in that minute has ended: on PostgreSQL it may be idle for 15 seconds and then run
+#: a statement for 15 (``storage.database.postgresql``).
 MINUTE_US, LAG_US = 60_000_000, 30_000_000
-#: Older messages are given up, in microseconds.
+#: Messages older than this many microseconds are not tried again.
 GIVEN_UP_US = 86_400_000_000
 #: Seconds that one attempt may take as a whole.
 PATIENCE = 5.0
-#: Seconds of the first pause after a failure and of the longest. Each is twice the one before it.
+#: Seconds of the first pause after a failure, and of the longest. Each pause is twice the previous
+#: one.
 FIRST_PAUSE, LONGEST_PAUSE = 30.0, 3600.0
-#: Statuses of a receiver that may accept the same message later, beside all of 300 and 500 on.
+#: After these statuses, as after 3xx and 5xx, the message is tried again. After other statuses 4xx
+#: it is given up.
 TEMPORARY = frozenset({408, 425, 429})
 
 
@@ -90,9 +92,10 @@ class Webhook:
         self._now_us, self._monotonic = now_us or database.now_us, monotonic
         self._closing = threading.Event()
         self._pause, self._not_before = FIRST_PAUSE, 0.0
-        #: The ids of messages that need not be sent again, with the account of a low budget.
+        #: The ids of messages that need not be sent again. The value is the account of a low
+        #: budget; None for other messages.
         self._done: dict[str, int | None] = {}
-        #: The descriptor of the locked file, while this process is the one that delivers.
+        #: The descriptor of the locked file if this process delivers notices, and otherwise None.
         self._lock: int | None = None
         self._delivers()
 
@@ -128,8 +131,8 @@ class Webhook:
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
                 return
             self._done[event.id] = event.account
-        # Only the event of a low budget comes again in later minutes, until its account has changed
-        # and is low no longer.
+        # Only the event of a low budget is read again in later minutes. Its id is kept until the
+        # account has changed and its budget is no longer low.
         low = {event.id for event in notices}
         self._done = {
             id: account
@@ -151,12 +154,14 @@ class Webhook:
                 return False
             self._lock = descriptor
         if not self._file.exists():
-            self._advance(self._now_us())  # Of the time before the webhook, nothing is sent.
+            # A new webhook begins now: it gets no notices of the time before it.
+            self._advance(self._now_us())
         return True
 
     def _deliver(self, event: events.Event, at_us: int) -> bool:
         """Send one message. Returns False if it must be tried again."""
-        import httpx  # Takes a tenth of a second to load, and most services have no webhook.
+        # httpx takes a tenth of a second to load, and most services have no webhook.
+        import httpx
 
         message = {
             "type": event.kind,
@@ -169,7 +174,8 @@ class Webhook:
         try:
             status = asyncio.run(self._post(body, headers))
         except (httpx.HTTPError, TimeoutError) as error:
-            # The text of the error may hold the address, which may hold a secret.
+            # Only the class of the error is logged, because its text may contain the address, which
+            # may contain a secret.
             log.error("the webhook was not reached", error=type(error).__qualname__)
             return False
         if 200 <= status < 300:
@@ -181,8 +187,9 @@ class Webhook:
         """The status of the reply. Raises: httpx.HTTPError, TimeoutError."""
         import httpx
 
-        # Danger: the limits of httpx are those of one read. A receiver that sends a byte now and
-        # then would hold the thread, and the stop of the service, which waits for it.
+        # Danger: timeouts of httpx limit one read. A receiver that sends a byte now and then would
+        # block this thread, and the shutdown of the service, which waits for it. So the whole
+        # exchange has a limit.
         async with (
             asyncio.timeout(PATIENCE),
             httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client,

@@ -69,7 +69,8 @@ class Lines:
         self._stream = stream
         self._lock = threading.Lock()
         self._lines: list[str] = []
-        #: The event loop that has been asked to write the collected lines; None if none has.
+        #: The event loop on which the next write of the collected lines is scheduled; None if none
+        #: is.
         self._writer: asyncio.AbstractEventLoop | None = None
         atexit.register(self._write)
 
@@ -107,8 +108,8 @@ def configure(level: int = logging.INFO) -> None:
         cache_logger_on_first_use=False,
     )
     ready = structlog.get_logger(OWN).bind()
-    # Otherwise ``logging`` would print the arguments of a line that a handler fails to write. They
-    # may be private.
+    # Otherwise, if a handler failed to write a line, ``logging`` would print the arguments of the
+    # line, which may be private.
     logging.raiseExceptions = False
     handler.setFormatter(JsonLine())
     root = logging.getLogger()

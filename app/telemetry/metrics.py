@@ -18,11 +18,11 @@ from app import __version__
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
-#: What several processes of ``serve --processes`` show of a gauge: its sum or its worst value,
-#: with the last values of processes that have ended or, as ``live``, without them.
+#: How a gauge of several processes becomes one value: by the sum, the largest or the smallest. With
+#: ``live``, processes that have ended do not count.
 Merge = Literal["sum", "livesum", "livemax", "livemin"]
-#: The gauges, their texts and how processes are merged. Each follows from public instants, from
-#: load, or from the ledger: a query counts until its deadline, whenever its work ends.
+#: For each gauge, its text and how processes are merged. Danger: a gauge may show only public
+#: instants, load or the ledger. So a query counts until its deadline, whenever its work ends.
 GAUGES: dict[str, tuple[str, Merge]] = {
     "versions_not_open": ("Versions that queries need and that are not open here.", "livesum"),
     "deadlines_missed": ("Deadlines that queries have missed: the machine is too slow.", "sum"),
@@ -38,7 +38,7 @@ GAUGES: dict[str, tuple[str, Merge]] = {
 #: Names a folder in which the processes of one service write their metrics, to show them together.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 NAN = float("nan")
-#: For so many seconds a failed read of a source counts.
+#: Seconds for which the gauge counts a failed read of a source.
 REMEMBERED = 3600.0
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -130,7 +130,8 @@ class Metrics:
             self._failures.pop(name, None)
 
     def _failing(self) -> int:
-        # Another process may have read the source since, so a failure counts for an hour.
+        # A failure counts for an hour at most, because another process may have read the source
+        # successfully since.
         since = time.monotonic() - REMEMBERED
         return sum(at > since for at in list(self._failures.values()))
 

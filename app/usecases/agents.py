@@ -18,7 +18,7 @@ from app.usecases.services import Services
 from app.usecases.visibility import visible
 from storage.catalogue.dataset_rows import StoredDataset
 
-#: The most example queries of one kind that are tried on a dataset.
+#: The most example queries of one kind that are tried on a dataset, to find one that fits it.
 TRIED = 20
 
 

@@ -35,7 +35,8 @@ from storage.journal.certificate_keys import PublicKey
 from storage.journal.layouts import salted_digest
 from storage.queries.bindings import BoundAnswer, bound_answers, head_of_cap, salt_of
 
-#: The most answers that the certificate of a dataset lists; its head binds the charges of all.
+#: The most answers that the certificate of a dataset lists. The head in the certificate binds the
+#: charges of all answers.
 MOST_ANSWERS = 1000
 CLAIM = (
     "This is what the service claims. The signature shows that the service said so and that "
@@ -46,9 +47,10 @@ HOW_TO_VERIFY = (
     "Fetch the public keys of the service once with GET /v1/certificate-keys, keep them, and run: "
     "privypurse verify-certificate FILE --key KEYS. It needs no network."
 )
-#: How often the budgets of a dataset are read before its certificate is refused as busy.
+#: The most attempts to read the budgets of a dataset without a change meanwhile. After that its
+#: certificate is refused as busy.
 ATTEMPTS = 20
-#: The members of a query that name how its noise is drawn.
+#: The members of a query whose values name the mechanisms of its noise.
 NOISE_MEMBERS = ("selector", "mechanism")
 OMITTED = frozenset({"nodes", "attributes", "public_values", "name", "description"})
 
@@ -177,9 +179,11 @@ def _noise(dataset: StoredDataset, stated: dict[str, Any]) -> dict[str, Any]:
         query = QUERY.validate_json(written(stated["query"]))
         resolved = _resolved(query, dataset, stated["charge"])
     except (ValidationError, UnsupportedQuery):
-        # This version of the service no longer offers the query.
+        # This version of the service no longer offers the stored query, so its mechanisms are
+        # unknown.
         return {"kind": None, "resolved": {}, "mechanisms": [], "steps": stated["steps"]}
-    # Danger: other members hold names that the analyst or the owner chose freely.
+    # Danger: only these members are read. Others hold names that the analyst or the owner chose
+    # freely, and such a name could equal that of a mechanism.
     names = {*resolved.values(), *(stated["query"].get(one) for one in NOISE_MEMBERS)}
     facts = vocabulary()
     mechanisms = [

@@ -31,7 +31,8 @@ SECONDS = 1.0
 ACCOUNTS = 1024
 
 
-#: As ``By``, and the charges of one hour (``YYYY-MM-DDTHH``, UTC), which pages show at first.
+#: The groupings of charges: those of ``By``, and by hour (``YYYY-MM-DDTHH``, UTC), which pages show
+#: first.
 Grain = By | Literal["hour"]
 GRAINS: tuple[Grain, ...] = ("hour", "day", "kind", "mechanism")
 
@@ -117,8 +118,8 @@ class ChargeSums:
             for row in rows:
                 sums.add(row)
             if len(rows) < PAGE:
-                # The statement returns charges and releases alone. Later entries of the account are
-                # of other kinds, such as changes of its limit.
+                # The statement returns charges and releases alone. So all later entries are of
+                # other kinds, such as changes of a limit, and need not be read.
                 sums.seq = account.seq
             elif time.monotonic() >= stop:
                 raise Busy

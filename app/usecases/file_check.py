@@ -52,8 +52,8 @@ def check(
         domain = _with_nodes(registration, nodes)
         if domain is None:
             return Findings(description=("nodes: add the list of the graph's nodes, --nodes",))
-        # Which rows of a person a service keeps follows from its own key; how many follows from
-        # the records alone.
+        # The key is random here. A service chooses the rows of a person that it keeps by a key of
+        # its own; the number of kept rows does not depend on the key.
         key = Truncation(registration.records_per_person, secrets.token_bytes(32))
         read_records(
             records,
@@ -94,7 +94,8 @@ def _reasons(error: ValidationError) -> tuple[str, ...]:
         is_open = fault["input"] is None and fault["type"] != "missing"
         reason = "null: decide it without looking at the records" if is_open else fault["msg"]
         reasons.setdefault(place, f"{place}: {reason}")
-    # A list whose members are at fault is itself reported as too short.
+    # A list with faulty items is also reported as too short. Only the faults of its items are
+    # returned.
     inside = {place.rpartition(".")[0].partition(".")[0] for place in reasons}
     return tuple(reason for place, reason in reasons.items() if place not in inside)
 

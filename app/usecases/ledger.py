@@ -79,7 +79,8 @@ async def verify(services: Services, caller: Caller, wait: float = WAIT) -> Veri
     try:
         await asyncio.wait([run], timeout=wait)
     finally:
-        run.cancel()  # Ends the wait alone: the verification goes on.
+        # Cancelling ends only this wait; the verification goes on.
+        run.cancel()
     outcome = await run_in_threadpool(latest, services, caller)
     if outcome is None:
         raise Busy(retry_after=5)
@@ -102,7 +103,8 @@ def latest(services: Services, caller: Caller) -> VerificationOut | None:
             return True
         return row.analyst_id == analyst and (not row.dataset_id or only.admits(row.dataset_id))
 
-    # Extents are remembered for equal callers: all that ``concerns`` reads must be in this key.
+    # Danger: extents are cached under this key, so it must contain everything that ``concerns``
+    # reads. Otherwise callers would see extents of others.
     callers = (owned, analyst, only.datasets) if scope else None
     seen = outcome.extent_of(callers, concerns)
     bad = outcome.first_bad

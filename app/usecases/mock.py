@@ -20,7 +20,9 @@ def mock(services: Services, caller: Caller, name: str, rows: int, form: MadeUpF
     Raises: NotFound; NoRecords while the nodes of a graph are unknown; InvalidRequest.
     """
     if isinstance(datasets.describe(services, caller, name).view, DatasetName):
-        raise NotFound  # An admin may see the name alone, and no description.
+        # An admin may see only the name of this dataset, and not the description from which records
+        # would be made up.
+        raise NotFound
     dataset = visible(services, caller, name)
     if dataset.public is None:
         raise NoRecords(dataset.name)

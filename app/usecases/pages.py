@@ -35,8 +35,8 @@ def within(slot: AbstractContextManager[None], items: Iterator[Item]) -> Iterato
             yield from begun
             yield from items
 
-    # The slot must be entered now, and inside the generator. A generator that has not begun runs no
-    # clean-up when it is closed, so this one is started here.
+    # Starting the generator here makes it hold the slot. Closing a generator that was never started
+    # would run no clean-up, so the slot would never be freed.
     begun: list[Item] = [None]  # type: ignore[list-item]
     reading = read()
     next(reading)

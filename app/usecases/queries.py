@@ -119,7 +119,8 @@ async def look_up(
         raise NotFound
     is_own = _may_see_answer(row, caller)
     row = _seen(services, caller, row)
-    # A wait of others would end at the deadline, of which they must not learn, or last a minute.
+    # Only callers who may see the answer can wait. For others, the end of the wait would reveal the
+    # deadline of the query.
     if row.status == "running" and wait is not None and is_own:
         await services.answering.wait_for(id, wait)
         latest = await run_in_threadpool(services.queries.find, id)

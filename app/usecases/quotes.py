@@ -30,7 +30,8 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
         raise NotFound
     public = dataset.public
     if public is None:
-        raise NoRecords(dataset.name)  # The owner has not uploaded the node list yet.
+        # The owner has not uploaded the graph's node list yet, so the query has no price.
+        raise NoRecords(dataset.name)
     query = request.query.in_rho() if dataset.counts_rho else request.query
     if request.target is None:
         loss = request.loss

@@ -70,7 +70,7 @@ async def take_records(
         raise NodesMissing
     with ExitStack() as closing:
         path = await services.uploads.receive(delivery.content, closing)
-        # The preparation removes the file from here on, so this function gives up its own clean-up.
+        # From here on the preparation removes the file, so leaving this block must not remove it.
         closing = closing.pop_all()
     version = await services.uploads.publish(
         stored,

@@ -11,7 +11,8 @@ from typing import Any
 from app.contract.times import moment
 from storage.catalogue.datasets import StoredDataset
 
-#: The neighbouring relation → the change that a privacy loss hides, and the field's name for it.
+#: For each neighbouring relation: the change that a privacy loss hides, in words, and the
+#: name of the privacy unit.
 UNITS = {
     "edge": ("one edge of the graph, there or not", "edge"),
     "add_remove": ("one record, there or not", "record"),

@@ -63,7 +63,7 @@ class Services:
     opener: Opener
     warm_up: WarmUp
     uploads: Uploads
-    #: The sources of the operator's file, by name.
+    #: The sources of records that the operator's file defines, by name.
     sources: Mapping[str, NamedSource]
     refusals: Refusals
     verifier: Verifier

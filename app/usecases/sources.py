@@ -97,10 +97,9 @@ async def pull(services: Services, caller: Caller, name: str) -> UploadOut:
 
 
 def _close(pieces: Generator[bytes, None, None]) -> None:
-    # A generator that runs in a thread cannot be closed, and raises ValueError: the upload was
-    # cancelled or timed out while it waited for the source. The thread holds the last reference.
-    # When the source answers, at the latest after the statement timeout, the generator is dropped,
-    # which closes it.
+    # A generator that still runs in a thread cannot be closed and raises ValueError: the upload was
+    # cancelled or timed out while the source was slow. When the source answers, at the latest after
+    # its statement timeout, the thread drops the generator, which closes it.
     with suppress(ValueError):
         pieces.close()
 

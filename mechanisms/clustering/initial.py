@@ -6,7 +6,7 @@ from math import prod
 from mechanisms.model.domains import Attribute
 from mechanisms.model.errors import UnsupportedQuery
 
-#: A possible record, as the number of its level for each attribute.
+#: A record that the public domain allows: for each attribute, the number of its level.
 DomainRecord = tuple[int, ...]
 
 

@@ -40,8 +40,9 @@ class Rates:
     def of(cls, loss: PrivacyLoss, reach: int, bits: int, moves: int) -> Rates:
         """``moves`` is 1 under add/remove and 2 under replace; ``reach`` is R in grid steps."""
         together = moves * ((1 << bits) + reach)
-        # One record in a count weighs as much as 2^bits grid steps in a sum. Rounding this quotient
-        # up lowers the noise rate, so the noise is never too small.
+        # ``units`` is the noise scale of a count at ε = 1. A count that changes by 1 adds as
+        # much to the sensitivity as a sum that changes by 2^bits grid steps. Rounding up makes the
+        # noise larger, so it is never too small.
         units = -(-NANO * together >> bits)
         return cls(
             counts=Rate(loss.epsilon_nano, units),

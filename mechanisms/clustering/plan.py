@@ -19,13 +19,14 @@ from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
 from mechanisms.utilities.tables import row_bound
 
-#: Binary digits of a coordinate after the point: 20, or fewer down to 8 where many attributes would
-#: leave exact arithmetic.
+#: The binary digits of a coordinate after the point: 20, or fewer down to 8. With many attributes,
+#: the noise on sums of 20 digits would exceed the 64 bits of exact arithmetic.
 FINEST, COARSEST = 20, 8
-#: The fewest digits where Gaussian noise is so wide that more of them would leave exact arithmetic.
+#: The fewest digits under Gaussian noise. At a small ρ this noise is so wide that, with more
+#: digits, it would exceed exact arithmetic.
 COARSEST_OF_WIDE = 4
-#: The public rule tries no more starts than fit into this many steps of all iterations together:
-#: about one second.
+#: The public rule for the number of starts takes no more of them than fit into this many steps of
+#: all iterations together: about one second.
 RULE_WORK = 1 << 29
 
 
@@ -49,8 +50,8 @@ class ClusteringPlan:
     clusters: int
     iterations: int
     initial: tuple[DomainRecord, ...] | None = None
-    #: The number of starts, each with initial centres of its own; None lets ``trials`` decide.
-    #: Initial centres that the analyst names are the only start.
+    #: The number of starts, each with initial centres of its own; None leaves the number to the
+    #: public rule ``trials``. If the analyst names the initial centres, they are the only start.
     starts: int | None = None
 
     def __post_init__(self) -> None:
@@ -94,9 +95,10 @@ class ClusteringPlan:
         rows, axes = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
         work = len(self.attributes) * self.clusters * rows
         few = [trials for trials in TRIALS if self.releases(trials) * work <= RULE_WORK]
-        # The noise of a centre has length scale·√(2·axes) divided by the mean cluster size,
-        # rows/clusters. More starts are tried only where this length is at most 1.
-        # Gaussian noise has length σ·√axes, and σ² = moves·(1 + S)·releases/(2ρ).
+        # Noise moves a centre by about its scale times √(2·axes), divided by the mean cluster size,
+        # rows/clusters; ``axes`` counts the coordinates. Gaussian noise moves it by σ·√axes divided
+        # by the same, with σ² = moves·(1 + attributes)·releases/(2ρ). More starts are tried only
+        # where this is at most 1.
         if in_rho:
             whole = self.moves * (1 + len(self.attributes))
             each = FEMTO * whole * axes * (self.clusters / rows) ** 2 / 2

@@ -146,8 +146,8 @@ class ContextSampler:
         options, draws = self._plan.options, self._plan.draws
         if options.sensitivity is Sensitivity.GLOBAL and not self._plan.replace:
             # Under add/remove with global sensitivity, one record moves all scores in one
-            # direction. Then P ∝ exp(ε·score) is ε-DP, but the selector draws by exp(ε·score / 2),
-            # so it gets 2ε.
+            # direction. Then P ∝ exp(ε·score) is ε-DP. The selector draws by exp(ε·score / 2), so
+            # it is called with 2ε.
             loss = loss * 2
         chosen = options.selector.top(
             scores, score_bits(draws), loss, draws, "one_shot", randomness, self._executor

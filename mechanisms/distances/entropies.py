@@ -21,8 +21,8 @@ from mechanisms.model.table_candidates import table_domain
 from mechanisms.utilities.entropy_table import FINEST, entropy_sums, increments
 from mechanisms.utilities.tables import row_bound
 
-#: A grid step of an entropy is at most 1 / rows, divided by 2 to this power. Under add/remove the
-#: public lower bound on the rows replaces their number.
+#: Entropies are rounded to a grid whose steps are at most 2^−FINER divided by the number of rows.
+#: Under add/remove that number is private, so the public lower bound on it is used.
 FINER = 10
 
 
@@ -55,8 +55,9 @@ def entropy_grid(dataset: Dataset) -> EntropyGrid:
                 supported={"context": ["baseline", "max_relevance", "max_dependency"]},
             )
         bits = FINER + fewest.bit_length()
-        # The exact increment ψ(N₀) = φ(N₀ + 1) of x·log₂x is at most half a step above its rounded
-        # value. The bound includes this half step.
+        # The sensitivity follows from an increment of x·log₂x at N₀, the least number of rows. Its
+        # exact value is at most half a step above the rounded one. The bound includes this half
+        # step.
         largest = 2 * int(increments(fewest, fewest + 1, FINEST)[0]) + 1
         bound = Fraction(largest, (fewest + 1) << (FINEST + 1)) + Fraction(2, 1 << FINEST)
     return EntropyGrid(bits, max(1, ceil(bound * 2**bits)))
@@ -72,7 +73,7 @@ def entropy_steps(tables: Sequence[Integers], rows: int, grid: EntropyGrid) -> I
     for table in tables:
         count = int(table.sum())
         q = int(sums[count]) - int(sums[table].sum())
-        # An entropy is never negative. Computed from rounded values Φ of x·log₂x, it may come out
-        # negative by less than a step.
+        # An entropy is at least 0. Computed from rounded values of x·log₂x, it may come out below 0
+        # by less than a step, so 0 replaces it.
         steps.append(max(0, (q << grid.bits) // (max(count, 1) << FINEST)))
     return np.array(steps, dtype=np.int64)

@@ -15,14 +15,15 @@ from mechanisms.selection import SELECTORS, Selector
 class Context(StrEnum):
     """How the context of a target is selected: the attributes that distinguish its values."""
 
-    #: Derived by a ``Rule`` from noisy tables of pairs of attributes, at no further loss.
+    #: A ``Rule`` derives the context from noisy tables of pairs of attributes. These tables are
+    #: released anyway, so the context takes no loss of its own.
     BASELINE = "baseline"
-    #: The attributes whose noisy symmetric uncertainty with the target reaches ``threshold`` times
-    #: the mean.
+    #: The attributes whose noisy symmetric uncertainty with the target is at least ``threshold``
+    #: times the mean over all attributes.
     MEAN_SU = "mean_su"
-    #: The k attributes that each have the most information about the target.
+    #: The k attributes with the most information about the target, each rated by itself.
     MAX_RELEVANCE = "max_relevance"
-    #: The k attributes that together have the most information about the target.
+    #: The set of k attributes with the most information about the target, rated as a set.
     MAX_DEPENDENCY = "max_dependency"
 
 

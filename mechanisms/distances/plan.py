@@ -27,8 +27,8 @@ from mechanisms.utilities.tables import row_bound
 
 #: The largest number of cells of all tables together, which bounds the size of an answer.
 MAX_CELLS = 2_000_000
-#: The most sets of attributes counted for one answer, and the largest product of rows with the
-#: number of sets or pairs.
+#: The most sets of attributes that one answer counts, and the most rows times counted sets. The
+#: latter bounds the run time.
 MAX_SUBSETS = 100_000
 MAX_WORK = 20_000_000_000
 
@@ -51,7 +51,8 @@ class Plan:
     size: int
     tables: int
     baseline: tuple[Pair, ...] | None
-    #: True if the baseline replaces the requested contexts, because its noise is not larger.
+    #: True if noisy tables of all pairs replace the requested selection of contexts, because these
+    #: tables have no larger noise.
     cheaper: bool = False
 
     @property
@@ -94,8 +95,8 @@ class Plan:
         if context is Context.MAX_DEPENDENCY:
             sets = 2 * comb(len(self.levels), self.size + 1)
             return work(name, self.rows * (sets + targets * levels), targets)
-        # The sensitivity function δ is computed at as many distances as there may be records. Each
-        # value reads one pair of counts per level.
+        # The sensitivity function δ is computed at every distance up to the public bound on
+        # records. At each distance it reads two counts per level.
         return work(name, self.rows * (pairs + targets * levels), targets)
 
     def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
@@ -143,7 +144,8 @@ class Plan:
     def _context_steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         options = self.options
         if options.context is Context.MEAN_SU:
-            # Raises before the charge where the loss is too small for exact noise.
+            # Called for its error: it refuses, before the charge, a loss that is too small for
+            # exact noise.
             self.entropy_rate(self.context_loss(loss))
             bound = self._context_bound(self.context_loss(loss))
             return (Step(f"{self.entropies} noisy entropies, for the context", loss, bound=bound),)
@@ -180,7 +182,8 @@ class Plan:
         if self.options.context is not Context.MEAN_SU:
             return self.options.selector.rho_bound(loss, self.draws)
         one = self.entropy_grid().sensitivity
-        # The exponent alone: the search tries losses that are too small for exact noise.
+        # The noise rate as a fraction, not as a ``Rate``, which would raise. The search for a loss
+        # also tries losses that are too small for exact noise.
         rate = loss.epsilon() / (self.entropies * one)
         return LaplaceNoise(rate, self.entropies * one, one)
 
@@ -231,8 +234,9 @@ def plan(
     if len(chosen) < 2:
         raise UnsupportedQuery("distances need a context: at least one other attribute")
     if options.context is Context.MEAN_SU:
-        # Checked even where the baseline replaces ``mean_su``. Otherwise the number of attributes
-        # would decide whether a query without ``min_rows`` is refused.
+        # Checks that there is a public lower bound on the rows, even where the baseline replaces
+        # ``mean_su`` and needs none. Otherwise the number of attributes would decide whether a
+        # query without ``min_rows`` is refused.
         entropy_grid(dataset)
     targets = tuple(i for i, a in enumerate(chosen) if target is None or a.name == target)
     routed = _route(Plan(dataset, options, chosen, targets, 0, 0, None))
@@ -305,8 +309,9 @@ def _check_limits(plan: Plan) -> None:
         )
     counts = len(pairs)
     if plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY:
-        # With one target, the sets are the k candidates for its context. With several targets, a
-        # set has k + 1 attributes and serves every target in it.
+        # With one target, the counted sets are its contexts: k of the other attributes. With
+        # several targets, they are all sets of k + 1 attributes, and each serves every target in
+        # it.
         several = len(plan.targets) > 1
         m, k = len(levels), plan.size
         if comb(m - (not several), k + several) > MAX_SUBSETS:
@@ -315,8 +320,8 @@ def _check_limits(plan: Plan) -> None:
             )
         if prod(sorted(levels)[-k - 1 :]) >= 1 << 62:
             raise UnsupportedQuery("subsets of these attributes have too many combinations")
-        # Each context, a subset of attributes, takes two tables of counts: its own, and one with
-        # the target attribute added.
+        # Each context, a subset of attributes, takes two tables of counts: one of the context
+        # alone, and one with the target attribute added.
         counts += comb(m, k + 1) + comb(m, k) if several else 2 * comb(m - 1, k)
     if counts * plan.rows > MAX_WORK:
         raise UnsupportedQuery(

@@ -77,8 +77,8 @@ class DenseCounts(SubsetCounts):
     def sums(self, phi: Integers) -> Mapping[Attributes, int]:
         sums = {one: int(phi[table].sum()) for one, table in self._tables.items()}
         for context in contexts_of(self._plan):
-            # The table of a context is a margin of the table of any set that has the context and a
-            # target.
+            # Every counted set holds a context and a target. So the table of the context is a
+            # margin of it, summed over the levels of the target.
             target = next(x for x in self._plan.targets if x not in context)
             one = tuple(sorted((*context, target)))
             axes = [axis for axis, x in enumerate(one) if x != target]
@@ -87,8 +87,9 @@ class DenseCounts(SubsetCounts):
 
     def purest(self, target: int, candidates: Sequence[Attributes]) -> RarestPairs:
         classes = self._plan.levels[target]
-        # One added level without records: m = 0 outside of the rarest class, and β = 0 for that
-        # class. ``SparseCounts`` lists it too, so both ways of counting give the same pairs.
+        # A pair (m, β) describes a level: m counts its records outside of its rarest class, and β
+        # is one less than the records of that class, at least 0. One level without records, (0, 0),
+        # is added. ``SparseCounts`` adds it too, so both ways of counting give the same pairs.
         tables = [np.zeros((1, classes), np.int64)]
         for candidate in candidates:
             one = tuple(sorted((*candidate, target)))

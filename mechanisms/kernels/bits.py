@@ -13,5 +13,5 @@ def _count_bits(typing: Any, word: Any) -> Any:  # noqa: ARG001 - as Numba presc
     return types.uint64(types.uint64), generate
 
 
-#: The number of set bits of a uint64, as uint64; one instruction on machines that have it.
+#: The number of set bits of a uint64, as uint64. It is one instruction on processors that have it.
 set_bits: Any = intrinsic(_count_bits)

@@ -22,16 +22,17 @@ Codes = NDArray[Any]
 Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
-#: Rows that are counted together, so few that their cells and values stay in the cache of the
-#: processor.
+#: The number of rows that are counted before the next rows are read. Their cell numbers and values
+#: stay in the cache of the processor.
 TILE = 1 << 16
-#: The most parts into which the rows are cut; each part holds its own copy of all tables.
+#: The most parts into which the rows are cut for parallel counting. Each part holds its own copy of
+#: all tables, so more parts would take more memory.
 PARTS = 4
-#: Up to this many counters, consecutive rows of a tile use ``SETS`` separate sets of them, so that
-#: no increment waits for the one before it.
+#: A table of up to this many counters is counted in ``SETS`` copies, and consecutive rows use
+#: different copies. So two rows of one cell do not wait for the same counter.
 INTERLEAVED, SETS = 1 << 12, 4
 #: The cell offset of a row without a group. It makes the cell number negative in every table of
-#: fewer than 2⁴⁴ cells. Eight such offsets times 2¹⁵ bins fit 64 bits.
+#: fewer than 2⁴⁴ cells. Up to eight such offsets, times 2¹⁵ bins, add up within 64 bits.
 NOWHERE = -(1 << 44)
 
 
@@ -128,8 +129,8 @@ def _add_tile(
     numbers = cells.numbers(rows)
     whole = _closed(numbers, cells.size)
     for measure, table in zip(measures, sums, strict=True):
-        # Separate sets exist for one measure at a time. Those of all measures together would take
-        # four times the memory of the tables.
+        # The separate copies of a small table exist for one measure at a time. Copies of the tables
+        # of all measures together would take four times the memory.
         few = len(table) <= INTERLEAVED
         sets = np.zeros((SETS, len(table)), np.int64) if few else table[np.newaxis]
         if measure.axis is not None:
@@ -154,8 +155,8 @@ def _closed(cells: Integers, size: int) -> Integers:
     """The cells with ``size`` in the place of negative numbers."""
     closed = np.empty_like(cells)
     for row in range(len(cells)):
-        # The shift gives −1, whose bits are all 1, for a negative number and 0 for others. So no
-        # branch shows which rows have no cell.
+        # The shift gives −1, all of whose bits are 1, for a negative number, and 0 for others. This
+        # replaces a branch, whose timing would show which rows have no cell.
         sign = cells[row] >> 63
         closed[row] = (cells[row] & ~sign) | (size & sign)
     return closed
@@ -200,8 +201,8 @@ def bins(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np
     for row in range(len(numbers)):
         number, place, step = numbers[row], 0, widest
         while step > 0:
-            # ``place + step`` may pass the last edge. The number is then compared with the last
-            # edge, and the step is not taken.
+            # A binary search without a branch. ``place + step`` may lie beyond the last edge. Then
+            # the number is compared with the last edge instead, and the step is not taken.
             next_place = min(place + step, last)
             taken = (edges[next_place] <= number) & (place + step < last)
             place += step * taken

@@ -54,10 +54,10 @@ def compiled(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _save(files: Any, key: Any, data: Any) -> None:
-    # By default the compiler numbers its files. Two processes that compile for different types at
-    # the same time would both write number 1. One could then run the other's code on its own
-    # arrays. So the number is a hash of the types. Concurrent writes may lose an index entry; its
-    # kernel is then compiled again.
+    # By default the compiler numbers the files of its cache. Two processes that compile for
+    # different types at the same time would both write number 1, and one could run the other's code
+    # on its own arrays. So the number is a hash of the types. Concurrent writes may lose an index
+    # entry; its kernel is then compiled again.
     number = int(hashlib.sha256(repr(key).encode()).hexdigest()[:16], 16)
     codes = files._load_index()
     codes[key] = name = files._data_name(number)
@@ -77,8 +77,8 @@ def fingerprint(package: Path) -> str:
 
 
 # Danger: the compiler's cache notices a change in the file of a kernel, but not in the files of
-# kernels that it calls. After an upgrade, a new noise kernel would run old code for its coins. So
-# each state of the sources has its own cache folder.
+# kernels that it calls. After an upgrade, a new noise kernel would run old code to draw its random
+# bits. So each state of the sources has its own cache folder.
 _config: Any = numba.config
 _base = _config.CACHE_DIR or _PACKAGE / "__pycache__"
 #: The hash of the kernel sources that this process runs.
@@ -87,8 +87,8 @@ _config.CACHE_DIR = str(Path(_base) / f"kernels-{KERNELS}")
 _config.CACHE_LOCATOR_CLASSES = (
     f"{__name__}.{CacheFolder.__name__},InTreeCacheLocator,UserWideCacheLocator"
 )
-# Compiles for the level of the processor. Code for its exact model would be compiled again on every
-# other model.
+# Kernels are compiled for the x86-64 level of the processor. Code for its exact model would be
+# compiled again on every other model that shares the cache.
 _level = level_of(get_host_cpu_features())  # type: ignore[no-untyped-call]
 if _level is not None and _config.CPU_NAME is None and _config.CPU_FEATURES is None:
     _config.CPU_NAME, _config.CPU_FEATURES = _level, ""

@@ -5,7 +5,8 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: Far below every m − β: the pair that stands for none.
+#: The entry of an empty list in a list of largest values m − β, for the pairs (m, β) of
+#: ``rarest_class``. It lies far below every real m − β, so an empty list changes no entropy.
 _NONE = -(1 << 60)
 
 
@@ -31,7 +32,8 @@ def widest(
     """
     reached = others if replace else others - rarest
     farthest = np.append(np.maximum.accumulate(reached[::-1])[::-1], _NONE)
-    # The number of pairs whose β a distance does not reach; they come first.
+    # For each distance t, the number of pairs (m, β) with β above t, which are visited one by one.
+    # Pairs are sorted by falling β, so these come first.
     pairs = np.searchsorted(-rarest, -distances)
     return _widest(others, rarest, sums, distances, farthest, pairs, rows, replace)
 

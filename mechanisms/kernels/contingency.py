@@ -15,7 +15,7 @@ from mechanisms.model.executor import Executor, Inline
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 
-#: Rows per part: large enough to hide the overhead of a part, small enough to share among workers.
+#: Rows per part: enough to outweigh the overhead of a part, few enough to share among workers.
 BLOCK = 1 << 20
 
 

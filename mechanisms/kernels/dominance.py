@@ -25,6 +25,7 @@ Places = NDArray[np.int32]
 #: dominators in about a second.
 LARGEST_WORK = 2 * 10**10
 #: In the sorted list of each coordinate, every 512th position stores a bitmap of all later points.
+#: The bitmap of any position then takes a stored one and at most 512 single points.
 _STRIDE = 512
 
 
@@ -67,8 +68,8 @@ def interval_dominators(
     ends = [np.concatenate(pair) for pair in zip(upper, lower, strict=True)]
     axes = executor.map(lambda one: _Boxes(*one), zip(ends, largest, strict=True))
     possible, certain = _counts(axes, executor)
-    # Every box is non-empty, so each point counts as a possible dominator of itself and is
-    # subtracted.
+    # Each point is known only up to a box. A box overlaps itself, so each point was counted as a
+    # possible dominator of itself. This one count is subtracted.
     return possible - np.int32(1), certain
 
 
@@ -190,8 +191,9 @@ def _reached_apart(ends: Integers, order: Integers) -> tuple[Integers, Places]:
     are at most as large. ``order`` is stable."""
     n = len(order) >> 1
     numbers, reached = np.empty(2 * n, np.int64), np.empty(2 * n, np.int32)
-    # How many of the second half come up to here, and up to the last end that is equal to this one.
-    # Of equal ends those of the first half come first.
+    # ``ends`` has upper ends in its first half and lower ends in its second. ``seconds`` counts
+    # those of the second half up to position i, and ``equal`` those up to the last equal end. Of
+    # equal ends those of the first half come first, so only they need ``equal``.
     seconds, equal = n, n
     last = ends[order[2 * n - 1]]
     for i in range(2 * n - 1, -1, -1):
@@ -290,8 +292,8 @@ def _count_block(
     for q in range(first, last):
         for axis in range(len(orders)):
             floor = below[axis, q]
-            # All points of the stride are read, so that the work does not show the private position
-            # inside it.
+            # Reads all points between two stored bitmaps. If the loop began at ``floor``, which is
+            # private, its run time would show it.
             k = min(floor // stride + 1, suffixes.shape[1] - 1)
             above[:] = suffixes[axis, k]
             for i in range((k - 1) * stride, min(k * stride, orders.shape[1])):

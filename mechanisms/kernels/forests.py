@@ -23,8 +23,8 @@ Ints = NDArray[np.int32]
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-#: Rows of one block. Each test and each tree node takes 64 words for them, so that a typical tree
-#: fits the first-level cache.
+#: Rows of one block. Their bits take 64 words for each test and for each tree node. So the words of
+#: a typical tree fit the first-level cache.
 BLOCK = 4096
 #: The name under which the class labels are stored among the arrays of columns.
 CLASSES = "classes"
@@ -90,8 +90,9 @@ def _name(column: Column) -> str:
 
 def _count(arrays: Arrays, part: tuple[Forest, int, int]) -> PartResult:
     forest, start, stop = part
-    # For each tree, row 0 counts the records that it labels positive, and row 1 those of them that
-    # are positive. The last entry of row 1 counts all positive records.
+    # For each tree, row 0 counts the records that it labels positive, and row 1 counts those of
+    # them whose class is positive. The last entry of row 1 counts all records of the positive
+    # class.
     counts = np.zeros((2, forest.trees + 1), np.int64)
     for first in range(start, stop, BLOCK):
         rows = slice(first, min(first + BLOCK, stop))
@@ -172,8 +173,8 @@ def _evaluate(
         for node in range(starts[tree + 1] - 1, start - 1, -1):
             here = values[node - start]
             if literal[node] < 0:
-                # A positive leaf sets all bits, also those after the last row. The loop below masks
-                # them.
+                # A positive leaf sets all bits, also those beyond the last row of the block. The
+                # loop below clears them before bits are counted.
                 here[:] = np.uint64(0) - np.uint64(yes[node])
             else:
                 test = literals[literal[node]]

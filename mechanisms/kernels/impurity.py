@@ -50,7 +50,7 @@ def gini_step(m: int, q: int, bits: int) -> int:
     below = (m + q) * (m + q + 1)
     guess = int(float(m) * float(m) / float(below) * float(2 << bits))
     # Both products may overflow 64 bits and wrap around. Their difference is exact all the same,
-    # because the true difference lies within ±2·below and therefore fits 64 bits.
+    # because the true difference lies within ±2·``below`` and therefore fits 64 bits.
     over = guess * below - ((m * m) << (bits + 1))
     while over < 0:
         guess, over = guess + 1, over + below
@@ -151,8 +151,9 @@ def add_harmonic_sums(
     alone. In falling order of the starts, each sum then extends the previous one.
     """
     total, previous = 0, 0
-    # No start reaches 2⁶², so 2⁶² − start is a positive key. Ascending keys order the starts from
-    # the largest to the smallest.
+    # Visits the candidates from the largest ``start`` of their sums to the smallest, so that each
+    # sum extends the previous one. The sort takes unsigned keys: no start reaches 2⁶², so 2⁶² −
+    # start is positive.
     for r in order_of((LIMIT - starts).view(np.uint64)):
         if starts[r] == 0:
             break
@@ -173,8 +174,9 @@ def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int)
     """
     top = len(phi) - 2
     low, high = start, horizon
-    # Bisects for the first distance t at which the sensitivity δ equals its cap. δ grows with t,
-    # and reaches the cap at widest + t = N − 1 for at most N rows.
+    # Bisects for the first distance t at which the sensitivity δ(t) equals its cap Δ, because later
+    # terms of the sum are 0. δ grows with t, and reaches Δ at the latest at widest + t = N − 1 for
+    # at most N rows.
     while low < high:
         middle = (low + high) >> 1
         end = min(widest + middle, top)
@@ -235,8 +237,8 @@ def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
                 break
             passed, rest = passed + width, rest - width
             t += 1
-        # From the first step that equals the cap on, all steps equal it. So a division counts the
-        # steps that remain.
+        # Once δ(t) equals its cap, all further values equal it too. So a division gives how many
+        # more of them cover the rest of the goal, which the sum of δ(0), δ(1), … is to reach.
         whole = (rest - 1) // cap if width == cap and rest > cap else 0
         result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * cap, width
     return result

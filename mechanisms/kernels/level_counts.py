@@ -54,7 +54,8 @@ def stored_counts(records: TableRecords, names: Names) -> Counts | None:
     if table is None and len(names) == 2:
         turned = records.tables.get(names[::-1])
         table = None if turned is None else turned.T
-    # A copy has the one layout that kernels are compiled for, and nobody can write to the original.
+    # A copy, because kernels are compiled for its memory layout alone, and because no caller may
+    # write to the stored table.
     return None if table is None else np.array(table, np.int64, order="C")
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: Public bounds keep the absolute value of every utility, sum and score strictly below this.
+#: Public bounds keep the absolute value of every utility, sum and score strictly below this. So the
+#: sum of two of them fits 64 bits.
 LIMIT = 1 << 62
 
 
@@ -35,5 +36,5 @@ def _divide(numerators: Integers, denominators: Integers, bits: int, quotients: 
             carry = np.int64(rest >= b)
             rest -= b * carry
             whole += whole + carry
-        # A negative quotient rounds away from zero: ⌊−x⌋ = −⌈x⌉.
+        # The result is a floor, so a negative quotient rounds away from zero: ⌊−x⌋ = −⌈x⌉.
         quotients[i] = whole if a >= 0 else -(whole + np.int64(rest != 0))

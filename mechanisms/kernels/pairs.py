@@ -20,8 +20,8 @@ Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Pair = tuple[int, int]
 
-#: Rows of one parallel part, and rows of it that are counted for all pairs before the next rows are
-#: read.
+#: A worker reads blocks of ``BLOCK`` rows. Of a block, ``TILE`` rows are counted for all pairs of
+#: attributes before the next rows are read, so that they stay in the cache.
 BLOCK = 1 << 18
 TILE = 1 << 12
 #: Words of each packed column that are counted for all pairs before the next words are read. 16
@@ -113,7 +113,8 @@ def packed(columns: Sequence[Column], rows: slice = slice(None)) -> Words:
 def _pair_counts(
     codes: NDArray[Any], firsts: Counts, seconds: Counts, levels: Counts, offsets: Counts
 ) -> Counts:
-    # Odd and even rows use separate counters, so that no increment waits for the one before it.
+    # Odd and even rows use separate counters, so that two rows of one cell do not wait for the same
+    # counter.
     counts = np.zeros((2, offsets[-1]), np.int64)
     for start in range(0, codes.shape[1], TILE):
         stop = min(start + TILE, codes.shape[1])

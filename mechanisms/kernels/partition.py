@@ -24,14 +24,14 @@ Counts = NDArray[np.int64]
 #: The number of the tree node that each row has reached; −1 for rows in finished leaves.
 Nodes = NDArray[np.int32]
 
-#: Rows of one parallel part, and rows of it that stay in the cache while all attributes are
-#: counted.
+#: A worker reads blocks of ``BLOCK`` rows. Of a block, ``TILE`` rows stay in the cache while all
+#: attributes are counted.
 BLOCK, TILE = 1 << 15, 1 << 12
-#: The most combinations of levels that are counted together, and the most counters of them in all
-#: nodes, which the second-level cache holds.
+#: Attributes of few levels are counted together, up to this many combinations of their levels. The
+#: second number bounds their counters in all nodes, which fit the second-level cache.
 COMBINATIONS, COUNTERS = 1 << 8, 1 << 16
-#: Up to this many counters, consecutive rows use four separate sets of them, so that no increment
-#: waits for the one before it.
+#: Up to this many counters, consecutive rows use four separate sets of them, so that two rows of
+#: one cell do not wait for the same counter.
 INTERLEAVED = 1 << 12
 
 
@@ -73,7 +73,8 @@ def node_tables(
     members = np.array([one for group in groups for one in group], np.int64)
     ends = np.array(list(accumulate(map(len, groups), initial=0)), np.int64)
     shapes = [(nodes, count, *(columns[one][1] for one in group)) for group in groups]
-    # Rows without a node have the last cell, which is dropped.
+    # Rows without a node, in finished leaves, are counted in extra cells at the end, one for each
+    # combination of levels. These are dropped.
     cells = [prod(shape) + prod(shape[2:]) for shape in shapes]
     offsets = np.array(list(accumulate((_sets(one) * one for one in cells), initial=0)), np.int64)
     blocks = range(0, len(labels), BLOCK)
@@ -131,7 +132,7 @@ def _count(
                 for row in range(size):
                     mixed[row] = mixed[row] * width + np.uint32(column[row])
             here = counts[offsets[group] : offsets[group + 1]]
-            # With one set of counters the step between sets is 0.
+            # The distance from one set of counters to the next; 0 if all rows share one set.
             step = np.uint64(cells[group] if len(here) > cells[group] else 0)
             whole = size // 4 * 4
             for row in range(0, whole, 4):
@@ -179,7 +180,8 @@ def _descend(
     codes: Codes, where: Nodes, places: Nodes, first: Nodes, numbers: Nodes, below: Nodes
 ) -> None:
     for row in range(len(where)):
-        # A row without a node is read as one of the first node: which rows have none is private.
+        # A row without a node (−1) is processed as a row of the first node, and its result is set
+        # to −1 without a branch. The run time must not show which rows have no node.
         node, inside = max(where[row], 0), where[row] >= 0
         child = numbers[first[node] + codes[places[node], row]]
         below[row] = inside * (child + 1) - 1

@@ -30,8 +30,8 @@ def ascending(values: Integers, largest: int | None = None) -> Integers:
 def sorted_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """The numbers in ascending order; none is NaN."""
     bits = np.ascontiguousarray(numbers, dtype=np.float64).view(np.uint64)
-    # Read as an unsigned number, the bits of a negative double fall as the double rises, so all of
-    # them are inverted. Other doubles have only the sign bit inverted.
+    # Makes unsigned keys in the order of the doubles. The bits of a negative double fall as the
+    # double rises, so all of them are inverted. Other doubles have only the sign bit inverted.
     turned = (bits.view(np.int64) >> 63).view(np.uint64) | _SIGN
     ordered: NDArray[np.float64] = numbers[order_of(bits ^ turned)]
     return ordered
@@ -63,7 +63,8 @@ def order_of(keys: Keys, bits: int = 64) -> Integers:
     n, digits = len(keys), -(-bits // _BITS)
     width = -(-bits // max(digits, 1))
     mask = np.uint64((1 << width) - 1)
-    # Even and odd keys have counters of their own, so that no increment waits for the one before.
+    # Even and odd keys have counters of their own, so that two keys with the same digit do not wait
+    # for the same counter.
     counts = np.zeros((2, digits, 1 << width), np.int32)
     for i in range(n):
         key = keys[i]

@@ -60,8 +60,8 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
     value = step(hits, total, bits, replace, cap, t)
     if value >= cap or (total == 0 and not replace):
         return FOREVER
-    # The smallest divisor whose quotient ⌈unit / divisor⌉ still equals the current sensitivity
-    # δ(t).
+    # δ(t) is ⌈unit / divisor⌉, and the divisor falls as t rises. This is the smallest divisor that
+    # gives the same δ(t), so the run of equal values ends there.
     divisor = ((1 << bits) - 1) // value + 1
     fewer = min(hits, total - hits)
     if replace:
@@ -72,7 +72,7 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
         return total - divisor if divisor > 2 else FOREVER
     needed = (((total - fewer) << bits) - 1) // value + 1
     remaining = int((1.0 + np.sqrt(1.0 + 4.0 * needed)) / 2.0)
-    # The root of a quadratic equation is computed in doubles and may be slightly off. Both loops
+    # ``remaining`` solves a quadratic equation in doubles and may be slightly off. Both loops
     # correct it to the smallest whole number with remaining·(remaining − 1) ≥ needed.
     while remaining * (remaining - 1) >= needed:
         remaining -= 1
@@ -143,8 +143,8 @@ def missing(
         if width >= cap:
             break
         if width == before:
-            # After two equal values in a row, a longer run is likely, so its length is worth
-            # computing.
+            # After two equal values of δ, a longer run of them is likely, so the search for its end
+            # is worth its time.
             end = min(last_equal(hits, totals, members, replace, candidate, t), last - 1)
         short += (end - t + 1) * (cap - width)
         before, t = width, end + 1
@@ -208,8 +208,9 @@ def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -
                         r = largest_of[place] if together else i
                         end = min(end, last_equal(hits, totals, members, replace, r, t))
             before, run = width, end - t + 1
-            # The number of steps that end before the goal. A division finds it, because a product
-            # could leave 64 bits.
+            # The number of further values of this ``width`` that stay below the goal, which the sum
+            # of δ(0), δ(1), … is to reach. It comes from a division, because the product run·width
+            # could exceed 64 bits.
             whole = (rest - 1) // width if rest > 0 else 0
             if whole < run:
                 break

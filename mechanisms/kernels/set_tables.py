@@ -25,11 +25,11 @@ Attributes = tuple[int, ...]
 
 #: Rows that are counted for all sets before the next rows are read, so that they stay in the cache.
 TILE = 1 << 13
-#: The most cells of a larger set that covers others, so that its counters stay in the second-level
-#: cache.
+#: Sets are counted as margins of larger sets that contain them. A larger set has at most this many
+#: cells, so that its counters stay in the second-level cache.
 COVER_CELLS = 1 << 13
-#: The most sets for which larger sets that cover them are searched. The time of the search grows
-#: with their number.
+#: Above this many sets, no larger sets that contain several of them are searched, because the time
+#: of the search grows with their number.
 MOST_COVERED = 10_000
 #: Approximate nanoseconds to count one row in one set.
 STEPS = 1
@@ -99,8 +99,8 @@ def _grown(
     for x in range(len(levels)):
         if x in cover or cells * levels[x] > COVER_CELLS:
             continue
-        # A cover of so many attributes grows no further, because listing its subsets would take too
-        # long.
+        # A larger set of this many attributes grows no further, because listing its subsets would
+        # take too long.
         if comb(len(cover), size - 1) > MOST_COVERED:
             break
         rest = (tuple(sorted((*part, x))) for part in combinations(cover, size - 1))
@@ -135,8 +135,8 @@ def _set_counts(
     codes: Codes, levels: Counts, members: Counts, starts: Counts, offsets: Counts
 ) -> Counts:
     rows, sets = codes.shape[1], len(starts) - 1
-    # Consecutive rows use four separate sets of counters, so that no increment waits for the one
-    # before it.
+    # Consecutive rows use four separate sets of counters, so that two rows of one cell do not wait
+    # for the same counter.
     counts = np.zeros(4 * offsets[-1], np.int32)
     mixed = np.zeros(TILE, np.uint32)
     for start in range(0, rows, TILE):

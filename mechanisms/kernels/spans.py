@@ -15,10 +15,11 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.long_division import LIMIT
 from mechanisms.model.sensitivity import Integers
 
-#: The largest goal that a sum is compared with. A larger sum is stored as this number.
+#: The largest goal. A goal is a number that a sum of sensitivities δ(0) + δ(1) + … is to reach. A
+#: sum above this is stored as this number, which changes no comparison with a goal.
 FAR = LIMIT - 1
-#: A sum of doubles above this proves that the true sum exceeds every goal. Below it the sum fits 64
-#: bits: doubles err by far less than LIMIT / 2.
+#: If a sum in doubles is above this, the exact sum exceeds every goal. Otherwise the exact sum fits
+#: 64 bits, because the doubles are wrong by far less than LIMIT / 2.
 _CERTAIN = 1.5 * LIMIT
 
 
@@ -59,8 +60,8 @@ def _sum(exact: Integers, rough: NDArray[np.float64], last: int, first: int, bey
     start, end = min(first, listed), min(beyond, listed)
     repeated = (beyond - end) - (first - start)
     wide = rough[end] - rough[start] + float(repeated) * float(last)
-    # A sum that surely exceeds every goal becomes FAR. Its value in 64 bits may have overflowed,
-    # which the subtraction below cancels.
+    # A sum that surely exceeds every goal becomes FAR, without a branch. Its exact value may have
+    # overflowed 64 bits, and the subtraction below cancels it.
     far = np.int64(wide > _CERTAIN)
     near = exact[end] - exact[start] + repeated * last
     return min(near + far * (FAR - near), FAR)  # type: ignore[no-any-return]  # an int in numba
@@ -135,7 +136,8 @@ def _add(factor: int, sums: Integers, wide: NDArray[np.float64], near: Integers)
 @compiled
 def _cut_off(wide: NDArray[np.float64], near: Integers) -> None:
     for i in range(len(near)):
-        # As in ``_sum``: a difference that overflowed is cancelled.
+        # As in ``_sum``: a sum that surely exceeds every goal becomes FAR, and a value that
+        # overflowed cancels.
         far = np.int64(wide[i] > _CERTAIN)
         near[i] = min(near[i] + far * (FAR - near[i]), FAR)
 

@@ -20,8 +20,8 @@ from mechanisms.model.following import follows_records
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 
-#: Up to this many combinations of public levels, each combination has a counter. Beyond it the rows
-#: are sorted.
+#: Up to this many combinations of public levels, each combination has a counter. Above it, the rows
+#: are sorted by their combination instead.
 DENSE = 1 << 20
 #: Approximate nanoseconds to count one row in one subset.
 STEPS = 4
@@ -131,8 +131,8 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
         if cells <= dense:
             for row in range(rows):
                 counts[mixed[row]] += 1
-            # The first row of a combination of n rows adds Φ(n), about n·log₂n, and resets the
-            # counter. Its later rows add Φ(0) = 0.
+            # Each combination of n rows adds Φ(n), about n·log₂n. Its first row adds it and resets
+            # the counter, so its other rows add Φ(0) = 0.
             for row in range(rows):
                 total += sums[counts[mixed[row]]]
                 counts[mixed[row]] = 0
@@ -159,11 +159,12 @@ def _purest_levels(
 ) -> Counts:
     rows, classes = codes.shape[1], levels[target]
     labels = codes[target]
-    # Of the τ rows of a combination, the rarest class has at most τ / classes. This bounds β, which
-    # is that number less one.
+    # ``largest[β]`` is the largest m of any combination of levels. m counts its rows outside of its
+    # rarest class, and β is one less than the rows of that class. Of τ rows the rarest class has at
+    # most τ / classes, which bounds the length.
     largest = np.full(rows // classes + 1, -1, np.int64)
-    # Combinations without records have m = 0 records outside of the rarest class, and β = 0 for
-    # that class. They are never visited, so this pair is entered here.
+    # A combination without records has the pair m = 0, β = 0. The loop never visits such
+    # combinations, so the pair is entered here.
     largest[0] = 0
     prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
     spare = np.empty(rows, np.int64)

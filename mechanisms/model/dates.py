@@ -11,8 +11,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-#: The widths of the bins into which dates may be cut.
-BINS = ("day", "month", "quarter", "year")
 _FORM = re.compile(r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 

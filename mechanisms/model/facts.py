@@ -45,10 +45,11 @@ class JointFacts:
     one_way: str
 
 
-#: The joint facts by neighbouring relation, and by the way in which a utility becomes a score.
+#: How far one change moves all scores together, by neighbouring relation and by the way in which a
+#: utility becomes a score.
 JointByRelation = Mapping[NeighbouringRelation, Mapping[Sensitivity, JointFacts]]
 
-#: The joint facts where one change may move every score by one unit, each in its own direction.
+#: The bounds where one change may move every score by one unit, each in its own direction.
 BOTH_WAYS = JointFacts(spread="2j", total="n", squares="n", one_way="no")
 
 
@@ -65,9 +66,9 @@ class ObjectiveFacts:
     description: str
     source: str
     sensitivity: SensitivityFacts
-    #: The public rule for whether ``Sensitivity.SHIFTED`` favours candidates that one change moves
-    #: more, or less.
+    #: A sentence for the catalogue: whether ``Sensitivity.SHIFTED`` favours candidates that one
+    #: change moves more, or less. That is a public rule.
     shift: str
-    #: How far one change moves all scores together, worked out from the joint influence of each
-    #: member.
+    #: A sentence for the catalogue: how far one change moves all scores together. It follows from
+    #: the bounds of the members of the objective.
     joint: str

@@ -19,15 +19,15 @@ class Following:
     """Why a function's work depends on records, and its public bound."""
 
     why: str
-    #: The most times that one call may execute any single line, in the function or in functions
-    #: that it calls. The parameters are named like arguments of the function.
+    #: The public bound on how often one call may execute any single line, in the function or in
+    #: functions that it calls. Its parameters are named like arguments of the function.
     bound: Callable[..., int]
-    #: The most random words that one call may draw; None if their number is the same for all
-    #: records.
+    #: The public bound on the random words that one call draws; None if their number is the same
+    #: for all records.
     words: Callable[..., int] | None
 
 
-#: All declarations, by the code object of the declared function.
+#: All functions declared with ``follows_records``, whose work depends on records, by code object.
 FOLLOWING: dict[CodeType, Following] = {}
 
 

@@ -21,7 +21,7 @@ class JointInfluence(ABC):
     """Bounds on the change c of the scores of ``count`` candidates, in steps of the score."""
 
     count: int
-    #: The most that any single score moves: 2^q for scores of q bits.
+    #: The most steps by which one change moves any single score: 2^q on a grid of q bits.
     one: int
 
     @property
@@ -95,8 +95,9 @@ class Together(JointInfluence):
         return min(self.moving, self.count) * self.one**2
 
     def _spread(self, k: int) -> int:
-        # Of the moving scores, min(k, moving) are among the k largest changes. Those that do not
-        # fit among the other n − k candidates are among the k smallest.
+        # The spread is the sum of the k largest changes less the sum of the k smallest. If the
+        # moving scores rise, min(k, moving) of them are among the k largest. Those that do not fit
+        # among the other n − k candidates are among the k smallest.
         return self.one * (min(k, self.moving) - max(0, k + self.moving - self.count))
 
 
@@ -153,8 +154,9 @@ class EdgeInfluence(JointInfluence):
         return min(2, self.count) * self.one**2 + self.inner * max(self.fall, self.rise) ** 2
 
     def _spread(self, k: int) -> int:
-        # The ends may both rise, with k − 2 others while k others fall, or the reverse. Or one end
-        # rises and one falls, each with k − 1 others; this never exceeds both other cases.
+        # The spread is the sum of the k largest changes less the sum of the k smallest. It is
+        # largest if both ends of the edge rise with k − 2 inner nodes while k inner nodes fall, or
+        # in the reverse case. If one end rises and one falls, it is the mean of these two cases.
         if k == 1:
             return 2 * self.one
         most, least = max(self.fall, self.rise), min(self.fall, self.rise)

@@ -21,7 +21,8 @@ from mechanisms.model.records import TableRecords
 #: The attributes of a table, one or two, in the order of the description.
 Names = tuple[str, ...]
 #: The most cells of one stored table, and the most tables of a version. ``level_cells`` of a
-#: description bounds the cells of all of them. Danger: versions on the disk follow these numbers.
+#: description bounds the cells of all of them. Danger: these numbers decide which tables a version
+#: on the disk has, so a change does not fit stored versions.
 TABLE_CELLS, MOST_TABLES = 1 << 16, 512
 
 
@@ -89,7 +90,9 @@ def cells_as_rows(dataset: Dataset, names: Names) -> TableRecords:
         places = np.arange(size).reshape([-1 if i == axis else 1 for i in range(len(shape))])
         codes[name] = np.broadcast_to(places, shape).astype(small).ravel()
         attribute = dataset.domain.attribute(name)
-        # The level of missing cells is the last one. It has no first number: any one serves.
+        # Each cell of the table becomes one record, with the first number or day of its bin. So
+        # conditions read cells as they read records. The last bin is that of missing values: no
+        # condition reads its number, so any number may stand there.
         if isinstance(attribute, NumericAttribute):
             values[name] = np.resize(attribute.edges[:-1], size)[codes[name]]
         elif isinstance(attribute, DateAttribute):

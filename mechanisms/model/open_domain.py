@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from mechanisms.model.errors import UnsupportedQuery
 
-#: The public limit on the different values of one open attribute.
+#: The public limit on the number of different values of one open attribute.
 MOST_VALUES = 1 << 20
 #: The most texts that a condition on an open attribute lists.
 MOST_LISTED = 100
-#: The steps of a binary search among that many values. Every search takes all of them, so its time
-#: shows nothing of the values.
+#: The steps of a binary search among that many values. Every search takes all of them, so its run
+#: time does not depend on the private values.
 _STEPS = MOST_VALUES.bit_length()
 
 

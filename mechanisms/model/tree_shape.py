@@ -100,7 +100,8 @@ def check_node(node: Any) -> None:
         _text(node["value"], "a value")
     else:
         threshold = node["threshold"]
-        # A larger integer does not fit a double, so no value of a row could be compared with it.
+        # A threshold may be an integer too large for a double. No value of a row could be compared
+        # with it, so it is refused.
         if not _is_number(threshold) or not -LARGEST <= threshold <= LARGEST:
             raise ValueError("a threshold is a finite number")
 

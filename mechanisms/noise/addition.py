@@ -16,8 +16,9 @@ from mechanisms.model.randomness import Randomness, Words, WordSource
 from mechanisms.noise.coins import OVERFLOW, mask
 
 Integers = NDArray[np.int64]
-#: (values, start, a, b, mask, words) → (next, position): adds noise to values[start:next] in place.
-#: ``position`` is the first word of the draw that the words do not suffice for, or OVERFLOW.
+#: A compiled function (values, start, a, b, mask, words) → (next, position). It adds noise to
+#: values[start:next] in place until the random words run out. ``position`` is the first word of the
+#: unfinished draw, or OVERFLOW; ``a`` and ``b`` are those of ``Scale``.
 Kernel = Callable[[Integers, int, np.uint64, np.uint64, np.uint64, Words], tuple[int, int]]
 
 

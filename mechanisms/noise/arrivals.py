@@ -15,12 +15,15 @@ from mechanisms.noise.logarithm import ERROR, logarithm
 Floats = NDArray[np.float64]
 
 _UNREAD = np.uint64(12)
-#: The bits of 1.0. With j in its fraction the double is 1 + j·2⁻⁵².
+#: The bits of the double 1.0. A random whole number j in the 52 bits of its fraction makes the
+#: double 1 + j·2⁻⁵².
 _ONE = np.float64(1.0).view(np.uint64)
 _CELL = 2.0**-52
-#: Errors of a time, relative to one more than its size: of two logarithms, and then twice as much.
+#: The error that is granted to an arrival time t, per 1 + |t|. It is twice the proved error of the
+#: two logarithms in t.
 _LOGARITHM = 2.0 * ERROR
-#: A bound on the relative error of each product, quotient, sum or logarithm in a shift.
+#: A bound on the relative error of each product, quotient, sum or logarithm in the shift of an
+#: arrival time.
 _SHIFT = 2.0**-50
 
 
@@ -41,7 +44,8 @@ def bounds_of_arrivals(
     ``widen`` ≥ 1 multiplies what is granted for errors.
     """
     side = 1.0 if upper else -1.0
-    # The end j + 1 of u, or else j: ln(−ln u) falls with u.
+    # The uniform number u lies in [j, j + 1]·2⁻⁵². An upper bound reads the end j + 1, and a lower
+    # bound reads j. With ``gumbel`` it is the reverse, because ln(−ln u) falls with u.
     beyond = _CELL if upper != gumbel else 0.0
     for i in range(shift.size):
         end = np.uint64((words[i] >> _UNREAD) | _ONE).view(np.float64) - 1.0 + beyond

@@ -20,7 +20,7 @@ from mechanisms.model.randomness import Randomness, Words
 from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, below, bernoulli_exp, geometric
 
-#: Grid steps in a standard deviation σ of 1: σ is stated in such steps.
+#: The standard deviation σ is a whole number of steps of 1/1024.
 GRID = 1024
 #: σ is at most 2¹⁶, so that all products stay within 64 bits.
 MOST_STEPS = 1 << 26
@@ -45,7 +45,8 @@ class Deviation:
         """The least σ at which Q/(2σ²) is at most ρ: ``squares`` is Q, a bound on Σ change²."""
         if rho_femto < 1:
             raise UnsupportedQuery("the share of one release is less than the smallest rho, 10⁻¹⁵")
-        # 2·ρ·steps² ≥ Q·1024², in whole numbers: steps² ≥ ⌈…⌉, and its square root rounds up.
+        # Q/(2σ²) ≤ ρ for σ = steps/1024 means steps² ≥ Q·1024²/(2ρ). The quotient and its square
+        # root are rounded up, so the release never exceeds ρ.
         least = -(-FEMTO * squares * GRID * GRID // (2 * rho_femto))
         return cls(isqrt(least - 1) + 1)
 
@@ -148,7 +149,8 @@ def add_discrete_gaussian(
                 return i, first
             negative = (words[at] & ONE) == ONE
             at += 1
-            # A draw of −0 is repeated, because zero would otherwise be twice as likely.
+            # Size and sign are drawn separately. A draw of −0 is repeated, because zero would
+            # otherwise be twice as likely.
             if noise == ZERO and negative:
                 continue
             place = noise * step

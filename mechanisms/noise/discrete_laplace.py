@@ -14,7 +14,7 @@ from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, geometric
 from mechanisms.noise.rate import Rate
 
-#: The decimal digits of probabilities, enough to compare them without error.
+#: The decimal digits of probabilities: enough to decide without error which one is smaller.
 DIGITS = 60
 
 
@@ -50,7 +50,8 @@ def add_discrete_laplace(
                 return i, first
             negative = (words[at] & ONE) == ONE
             at += 1
-            # A draw of −0 is repeated, because zero would otherwise be twice as likely.
+            # Size and sign are drawn separately. A draw of −0 is repeated, because zero would
+            # otherwise be twice as likely.
             if noise != ZERO or not negative:
                 break
         values[i] += -np.int64(noise) if negative else np.int64(noise)

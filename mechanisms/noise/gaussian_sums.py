@@ -18,15 +18,19 @@ from numpy.typing import NDArray
 
 from mechanisms.noise.discrete_gaussian import Deviation
 
-#: The relative error that a tail may have: intervals are as wide as if it were this much larger.
+#: The relative margin for errors of a tail probability. Intervals are as wide as if the tail were
+#: this much larger.
 _MARGIN = 1e-6
-#: Deviations of sums beyond which the normal law is within the margin, at all usual confidences.
+#: If the standard deviation of a sum of noises exceeds this, the tails of the normal law replace
+#: the exact ones. At usual confidences both differ by less than ``_MARGIN``.
 _SMOOTH = 1024
-#: Laws are written down as far as this many deviations, beyond which a tail is below 10⁻⁴⁰.
+#: The probabilities of a law are listed up to this many standard deviations from 0. Beyond them
+#: lies a probability below 10⁻⁴⁰.
 _REACH = 14
-#: The work of a place of a convolved law, in places of one that is written down.
+#: The work of one probability of a law that a Fourier transform computes, in units of the work of
+#: one that a formula gives.
 _CONVOLUTION = 8
-#: The most places of the law of one noise.
+#: The greatest length of a list of probabilities that a formula gives.
 MOST_PLACES = 2 * _REACH * _SMOOTH + 5
 
 Floats = NDArray[np.float64]
@@ -66,7 +70,8 @@ def _wide(spread: float, miss: Fraction) -> int:
 
 
 def _within(beyond: Floats, miss: Fraction) -> int:
-    # Tails fall, so the first one that is small enough is sought.
+    # The tail probability falls with the distance. So a binary search finds the least distance at
+    # which it is small enough.
     return int(np.searchsorted(-beyond[1:], -_enough(miss), side="left"))
 
 
@@ -126,8 +131,9 @@ def _convolved(noises: Iterable[tuple[Deviation, int]]) -> Floats:
     product = np.ones(size // 2 + 1, dtype=complex)
     for deviation, terms in noises:
         one, circle = _law(float(deviation.square)), np.zeros(size)
-        # The transform treats the array as a circle: the chance of noise d is at index d modulo its
-        # length. The array is so long that the sum wraps around with a chance below 10⁻⁴⁰.
+        # The Fourier transform treats the array as a circle: the probability of noise d is at index
+        # d modulo its length. The array is so long that the sum wraps around with a probability
+        # below 10⁻⁴⁰.
         np.add.at(circle, np.arange(len(one)) - len(one) // 2, one)
         product *= np.fft.rfft(circle) ** terms
     return np.maximum(np.fft.fftshift(np.fft.irfft(product, size)), 0)

@@ -14,15 +14,18 @@ import numpy as np
 
 from mechanisms.kernels.compiled import compiled
 
-#: The error is at most this share of the logarithm, for 2⁻⁶⁰ ≤ x ≤ 2⁶⁰.
+#: A bound on the relative error of the logarithm, for 2⁻⁶⁰ ≤ x ≤ 2⁶⁰.
 ERROR = 2.0**-44
 
 _ONE = np.float64(1.0).view(np.uint64)
-#: What is added to the bits of x raises the exponent of every m ≥ √2.
+#: Let x = 2^e·m with 1 ≤ m < 2. Added to the bits of x, this constant carries into the exponent if
+#: m ≥ √2. So x is split into a power of 2 and a factor between √½ and √2, where the series
+#: converges fast.
 _TO_NEXT_POWER = np.uint64(_ONE - np.float64(0.7071067811865476).view(np.uint64))
 _FRACTION_BITS = np.uint64(52)
 _BIAS = np.uint64(1023)
-#: The double of these bits and a whole number below 2⁵² in its fraction is 2⁵² plus that number.
+#: The bits of the double 2⁵². With a whole number below 2⁵² in the fraction, the double is 2⁵² plus
+#: that number. So bit operations convert the exponent to a double.
 _WHOLE = np.float64(2.0**52).view(np.uint64)
 _WHOLE_AND_BIAS = 2.0**52 + 1023.0
 _LN_2 = 0.6931471805599453
@@ -35,7 +38,8 @@ def logarithm(x: float) -> float:
     power = (bits + _TO_NEXT_POWER) >> _FRACTION_BITS
     e = np.uint64(power | _WHOLE).view(np.float64) - _WHOLE_AND_BIAS
     m = np.uint64(bits - ((power - _BIAS) << _FRACTION_BITS)).view(np.float64)
-    # ``divide`` does not ask whether the divisor is 0, which would be a branch.
+    # ``np.divide`` does not test whether the divisor is 0. The branch of such a test would keep the
+    # compiler from computing several logarithms at once.
     s = np.divide(m - 1.0, m + 1.0)
     z = s * s
     tail = z * (1 / 15) + 1 / 13

@@ -9,7 +9,7 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import ONE
 
-#: Exclusive or with this bit maps int64 to uint64 in the same order.
+#: Inverting the sign bit of int64 numbers gives uint64 numbers in the same order.
 _SIGN = np.uint64(1 << 63)
 
 

@@ -88,8 +88,8 @@ def first_to_arrive(
     blocks = [block for listed in executor.map(part, jobs) for block in listed]
     if low is not None:
         return _first(runners, np.arange(scores.size), low, k, rate, randomness)
-    # For a single draw the least bound of each block names the few where the first may be, and no
-    # list of all bounds is needed.
+    # For a single draw, each block of candidates reports only the lowest of its bounds. These show
+    # the few blocks that may hold the first arrival, so no list of all bounds is needed.
     _, start, stop = min(blocks)
     latest = runners.bounds(slice(start, stop), upper=True).min()
     near = np.concatenate([np.arange(*span) for least, *span in blocks if least <= latest])
@@ -122,13 +122,13 @@ def weighted_race(
     if tail:
         beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
         shift[-1] += beyond
-        # The rounding error of 1 − e^−λ may be that of a number of size one. So one is added to
-        # ``magnitude``, which bounds the error of the shift.
+        # 1 − e^−λ is a difference from 1, so its rounding error may be that of a number of size
+        # one. So one is added to ``magnitude``, which bounds the error of the shift.
         magnitude[-1] += 1 - beyond
     words = randomness.stream().words(gaps.size)
     runners = _Groups(words, True, widen, shift, magnitude, counts, tail)
     # A group without candidates consumes a random word too, so that the run time does not reveal
-    # how many such groups there are. It never arrives.
+    # how many such groups there are. Its bound of infinity keeps it from being drawn.
     low = np.where(occupied, runners.bounds(slice(None)), np.inf)
     return int(_first(runners, gaps, low, 1, rate, randomness)[0])
 
@@ -197,7 +197,8 @@ def _first(
 
     A bound of infinity marks a group that never arrives.
     """
-    # At least k arrive no later than ``latest``, so nobody whose lower bound is beyond is drawn.
+    # At least k candidates surely arrive by ``latest``. A candidate whose lower bound is later than
+    # this is not among the first k and is left out.
     surely = np.flatnonzero(low <= kth_smallest(low, k))
     latest = runners.bounds(places[surely], upper=True).max()
     near = np.flatnonzero((low <= latest) & (low < np.inf))
@@ -222,7 +223,7 @@ def kth_smallest(values: Floats, k: int) -> float:
     if k == 1:
         return float(values.min())
     # Read as integers, the bits of positive floats have the order of the floats. Those of negative
-    # floats have the reverse order.
+    # floats have the reverse order, so all but their sign bit is inverted.
     keys = _turned((values + 0.0).view(np.int64))
     key = np.array([~kth_largest(~keys, k)], dtype=np.int64)
     return float(_turned(key).view(np.float64)[0])

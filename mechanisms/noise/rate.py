@@ -13,7 +13,8 @@ from mechanisms.model.errors import UnsupportedQuery
 
 #: A geometric draw that counts this many successes raises NoiseOverflow.
 LARGEST_RUN = 1024
-#: Noise stays below this in absolute value and scores below 2⁶², so their sum fits into 64 bits.
+#: The absolute value of noise stays below this and that of scores below 2⁶², so their sum fits 64
+#: bits.
 NOISE_LIMIT = 1 << 61
 
 _COIN_LIMIT = 1 << 62

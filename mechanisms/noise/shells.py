@@ -20,8 +20,9 @@ from mechanisms.model.randomness import Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import ONE, ZERO
 
-#: The deepest shell. Coins of even smaller probability belong to it as well, because a deeper shell
-#: would save no random word.
+#: Shell j holds coins that show heads with a probability below 2^−j. This is the deepest shell;
+#: coins of even smaller probability belong to it as well, because a deeper shell would save no
+#: random word.
 DEEPEST = 255
 _FULL = ~ZERO
 GROUP = 64
@@ -58,8 +59,8 @@ def survivors(groups: Groups, source: WordSource) -> Integers:
         group, count, at = toss(groups.start, groups.size, groups.shell, group, alive, count, block)
         if group == groups.shell.size:
             return groups.coins[alive[:count]]
-        # Danger: a group whose words ended midway must start again from its first word, on a longer
-        # block. With fresh words the draw would be biased.
+        # Danger: if the random words end in the middle of a group of coins, the group must start
+        # again from its first word, on a longer block. With fresh words the draw would be biased.
         unread = block[at:]
         block = np.concatenate([unread, source.words(max(64, 2 * unread.size, DEEPEST))])
 

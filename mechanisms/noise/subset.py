@@ -32,24 +32,25 @@ from mechanisms.noise.order import kth_largest
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.shells import DEEPEST, GROUP, Groups, survivors
 
-#: θ divides the odds of heads of every coin. ln θ is rounded to a multiple of 2^−20, so that ln of
-#: the odds against heads, λ·gap + ln θ, is exactly rational.
+#: A coin is tossed for every candidate until exactly k show heads. θ divides the odds of every
+#: coin, so that about k do. ln θ is rounded to a multiple of 2^−20: then the logarithm of the odds
+#: against heads, λ·gap + ln θ, is a quotient of whole numbers.
 _THRESHOLD_BITS = 20
 #: The search for ln θ ends when the mean number of heads is within this share of k, or after this
-#: many steps. It leaves out coins of a probability below e^−_IMPROBABLE. Only the number of rounds
-#: depends on that.
+#: many steps. It leaves out coins that show heads with a probability below e^−_IMPROBABLE. Errors
+#: of the search change only the number of rounds, never the law.
 _BALANCE, _STEPS, _IMPROBABLE = 2.0**-20, 60, 64.0
-#: A number slightly above ln 2. Shell j is valid if ln of the odds against heads is at least j
-#: times this: the probability π of heads is then below 2^−j.
+#: A number slightly above ln 2. A coin may belong to shell j if the logarithm of its odds against
+#: heads is at least j times this. Its probability of heads is then below 2^−j, as a shell requires.
 _SHELL = 0.6931471806
-#: Danger: y, ln of the odds against heads, may be a small difference of λ·gap and −ln θ. This share
-#: of 1 + |y| + |λ·gap| bounds the error of y in doubles, and the share itself the relative error of
-#: π worked out from a given y. Libraries err far less.
+#: Danger: the logarithm y of the odds against heads may be a small difference of λ·gap and −ln θ.
+#: This share of 1 + |y| + |λ·gap| bounds the error of y in doubles. The share itself bounds the
+#: relative error of the probability of heads for a given y. Libraries err far less.
 _ERROR = 2.0**-40
 _UNIT = 2.0**-64
 _WORD = 64
-#: ln 2^64. Let each round succeed with probability a. The first ln 2^64 / a rounds all fail with
-#: probability at most 2^−64.
+#: ln 2^64. If each round succeeds with probability a, the first ln 2^64 / a rounds all fail with a
+#: probability of at most 2^−64.
 _PATIENCE = 64 * math.log(2)
 
 
@@ -116,8 +117,8 @@ class _Coins:
     """Private: ln of the odds against each candidate, y = λ·gap + T/2^20, and its shell."""
 
     gaps: Integers
-    #: T = 2^20·ln θ, for odds e^{−λ·gap}/θ of heads. A gap is how far a score is below the k-th
-    #: largest one.
+    #: The whole number T = 2^20·ln θ, where a coin shows heads with odds e^{−λ·gap}/θ. A gap is how
+    #: far a score is below the k-th largest one.
     threshold: int
     rate: Rate
     against: Floats
@@ -128,14 +129,16 @@ class _Coins:
 
     @classmethod
     def of(cls, scores: Integers, k: int, rate: Rate, shift: float, widen: float) -> _Coins:
-        # Gaps from the best score would make y a difference of large numbers where it matters.
+        # Gaps are measured from the k-th largest score. Measured from the largest one, λ·gap and ln
+        # θ could be large numbers with a small difference, which would have a large rounding error.
         gaps = kth_largest(scores, k) - scores
         log_odds = rate.a / rate.b * gaps.astype(np.float64)
         threshold = round((balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
         against = log_odds + threshold / (1 << _THRESHOLD_BITS)
         errors = _ERROR * (1 + np.abs(against) + np.abs(log_odds))
-        # y less the bound on its error is surely below the exact y. A shell that is too small costs
-        # more tosses and keeps the law exact; one that is too large would change it.
+        # Rounds each shell down, because ``against`` less its error bound is surely below the exact
+        # value. A shell that is too small costs more tosses and keeps the law exact; one that is
+        # too large would change the law.
         shells = np.clip((against - errors) / _SHELL, 0, DEEPEST).astype(np.int64)
         return cls(gaps, threshold, rate, against, errors, shells, widen)
 
@@ -177,8 +180,9 @@ class _Coins:
 
 def _scaled(y: Floats, shells: Integers) -> Floats:
     """π·2^shell = 2^shell / (1 + e^y), written so that no factor overflows."""
-    # In every shell above 0, y is at least shell · ln 2. Below −700 the probability 1 − π of tails
-    # is far below the allowed error.
+    # Limits y, the logarithm of the odds against heads, so that no factor overflows. In every shell
+    # above 0 it is at least shell · ln 2. Below −700 the probability of tails is far below the
+    # allowed error.
     y = np.maximum(y, np.where(shells > 0, shells * math.log(2), -700.0))
     scaled: Floats = np.exp(shells * math.log(2) - y) / (1 + np.exp(-y))
     return scaled
@@ -193,7 +197,8 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
     """
     next_one = -rate.a / rate.b * -kth_largest(-gaps, k + 1)
     low, high = next_one - math.log(k + 1) - 1, math.log(gaps.size) + 1
-    # Improbable coins hardly count, and there may be a million of them.
+    # Leaves out coins that hardly ever show heads: they hardly change the mean, and there may be a
+    # million of them.
     near, at = log_odds[log_odds + low < _IMPROBABLE], high
     for _ in range(_STEPS):
         mean, variance = expected_heads(near, at)
@@ -201,7 +206,7 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
         if abs(excess) < _BALANCE:
             break
         low, high = (at, high) if excess > 0 else (low, at)
-        # The mean falls by the variance for each unit of ln θ.
+        # Newton's step: the mean number of heads falls by its variance for each unit of ln θ.
         at = at + excess * mean / variance if variance > 0 else low
         if not low < at < high:
             at = (low + high) / 2

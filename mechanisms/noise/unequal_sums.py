@@ -21,12 +21,14 @@ from mechanisms.noise.rate import Rate
 
 #: The most points of a Fourier transform.
 POINTS = 1 << 18
-#: Sums beyond either end of the transform are neglected: their probability p has −ln p ≥ this.
+#: Sums beyond either end of the Fourier transform are neglected. Their probability is at most e to
+#: the minus this number.
 _NEGLIGIBLE = 28.0
-#: Added to the required probability, for rounding errors. It can only widen the error.
+#: A margin for rounding errors, added to the required confidence. It can only raise the error
+#: bound.
 _MARGIN = 1e-10
-#: The exponents t that are tried in Chernoff's bound on the tail, as shares of the smallest rate.
-#: The best bound is used.
+#: The exponents t that are tried in Chernoff's bound on the tail of a sum, as shares of the
+#: smallest noise rate. The best bound is used.
 _SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 
 
@@ -82,7 +84,8 @@ def _reach(rates: Mapping[float, int]) -> int:
 
     def bound(share: float) -> float:
         t = share * least
-        # One noise X has the moment E(e^{tX}) = (1 − p)² / ((1 − p·e^t)(1 − p·e^−t)).
+        # For Chernoff's bound: one noise X has E(e^{tX}) = (1 − p)² / ((1 − p·e^t)(1 − p·e^−t)),
+        # with p = e^−rate.
         moments = sum(
             count * (2 * log(-expm1(-rate)) - log(-expm1(t - rate)) - log(-expm1(-t - rate)))
             for rate, count in rates.items()

@@ -38,7 +38,7 @@ from mechanisms.utilities.egocentric_density import EgocentricDensity
 class Hubs:
     """u(d) = degree·d + density·2^bits, in steps of the grid of the sum; every part is public."""
 
-    #: How many grid steps of the sum one neighbour is worth, and how many a density of 2^−bits.
+    #: The number of the sum's grid steps for one neighbour of a node, and for a density of 2^−bits.
     #: Both are above 0.
     degree: int
     density: int
@@ -53,7 +53,8 @@ class Hubs:
         if named.keys() != {Degree, EgocentricDensity}:
             return None
         (degree, _), (density, own) = named[Degree], named[EgocentricDensity]
-        # If the public bound on degrees is below 2, every density is 0 and no edge changes it.
+        # If the public bound on degrees is below 2, every density is 0 and no edge changes it. The
+        # rule for hubs then does not apply.
         if degree <= 0 or density <= 0 or own.largest == 0:
             return None
         return cls(degree, density, own.bits, graph_domain(dataset).max_degree)
@@ -85,8 +86,9 @@ class Hubs:
         least = self.least_degree(clip)
         if least is None:
             return 0
-        # By ⌈z⌉ < z + 1 the rise is below a term that falls with the degree plus a term that grows
-        # with it. Each is taken where it is largest.
+        # Rounding up adds less than 1, so the rise of a score is below the sum of two terms. One
+        # falls with the degree and the other grows with it. Each is taken at the degree where it is
+        # largest.
         pairs = self.density << self.bits + 1
         falling = Fraction(pairs, (least - 1) * (self.degree * least + pairs))
         growing = Fraction(self.density * self.max_degree, self.degree * self.max_degree + pairs)
@@ -97,7 +99,8 @@ class Hubs:
         """Whether the first ``clip`` steps δ(0), δ(1), … leave a part of u(degree) uncovered."""
         fewer = np.maximum(degree - np.arange(min(clip, degree), dtype=np.int64), 2)
         steps = int((-(-(2 << self.bits) // fewer)).sum())
-        # At a distance beyond the degree δ is the whole range of the density.
+        # At a distance beyond the degree, the sensitivity δ of the density is the whole range of
+        # the density.
         steps += max(clip - degree, 0) << self.bits
         covered = clip * self.degree + self.density * steps
         return covered < self.degree * degree + (self.density << self.bits)

@@ -118,7 +118,8 @@ class Pareto:
         return _measured(delta)
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        # Members are measured but never dampened, so their work is that of global sensitivity.
+        # The Pareto score compares the members' utilities and never dampens them. So their work is
+        # that under the global sensitivity.
         members = [one.work(dataset, candidates, Sensitivity.GLOBAL) for one in self._members]
         count = candidates.count(dataset)
         horizon = self.grid(dataset, candidates, sensitivity).horizon
@@ -140,8 +141,8 @@ class Pareto:
             return work(
                 "pareto blocks", passes * reads_of_blocks(count, len(self._members)), passes
             )
-        # With two utilities, one sweep over sorted candidates counts all that dominate another. It
-        # takes a logarithmic number of steps per candidate.
+        # With two utilities, one sweep over the sorted candidates counts for each of them those
+        # that dominate it. The sweep takes a logarithmic number of steps per candidate.
         units = passes * count * len(self._members) * count.bit_length()
         return work(f"pareto {sensitivity}", units, passes)
 

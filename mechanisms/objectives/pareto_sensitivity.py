@@ -24,8 +24,8 @@ from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.utility import Grid, Measurement
 
-#: The most bytes of counts cached for the next draw. Counts at larger distances t are computed
-#: again.
+#: The most bytes of dominator counts that are cached for the next draw. At distances t beyond the
+#: cached ones they are computed again.
 CACHE_BYTES = 1 << 26
 
 Counts = tuple[Places, Places]
@@ -48,8 +48,8 @@ class ParetoSensitivity(Stepwise):
     values: Integers
     #: How many candidates of ``rest`` dominate each of them, int32.
     dominators: Places
-    #: Cached counts (A_t, C_t) for t = 0, 1, …: how many others may and how many must dominate each
-    #: candidate after t + 1 changes.
+    #: Cached counts (A_t, C_t) for t = 0, 1, …: after t + 1 changes, at most A_t and at least C_t
+    #: other candidates dominate each candidate.
     levels: list[Counts] = field(default_factory=list)
     _sums: Integers | None = None
     _summed: int = 0
@@ -113,8 +113,8 @@ class ParetoSensitivity(Stepwise):
     def _steps(self, t: int) -> Places:
         """δ(t) of all candidates of ``rest``, t below the horizon."""
         (may_before, must_before), (may, must) = self._counts(t - 1), self._counts(t)
-        # No count exceeds n − 1, so δ never exceeds the cap. Only the minimum of one step must be
-        # enforced.
+        # δ is a difference of two counts of dominators. No count exceeds n − 1, the cap, so only
+        # the least value of δ, one step, must be enforced.
         steps: Places = np.maximum(np.maximum(may_before - must, may - must_before), 1)
         return steps
 
@@ -138,7 +138,8 @@ class ParetoSensitivity(Stepwise):
         for u in range(self._summed, t):
             self._widened(u)
         boxes = self._widened(t)
-        # The ends of boxes stop one beyond the values (``widen``).
+        # ``widen`` moves the ends of a box at most one step beyond the largest utility, so this
+        # bounds them.
         edges = [grid.largest + 1 for grid in self.grids]
         return interval_dominators(boxes[:, 0], boxes[:, 1], edges, self.executor)
 

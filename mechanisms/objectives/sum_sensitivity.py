@@ -33,8 +33,9 @@ class WeightedMember:
             raise ValueError("the cap of δ lies above the cap of its grid")
 
 
-#: The sensitivity δ of a weighted sum adds up its groups. A group counts with its largest part,
-#: because one change moves only one part. A part adds up its members.
+#: The members of a weighted sum as groups of parts. One change moves only one part of a group, so δ
+#: of a group is that of its largest part. δ of a part adds up its members, and δ of the sum adds up
+#: its groups.
 Groups = Sequence[Sequence[Sequence[WeightedMember]]]
 
 
@@ -51,7 +52,9 @@ class SumSensitivity(Stepwise):
     cap: int
     horizon: int
     count: int
-    #: Passes end early, because a member may need as many of them as there are records.
+    #: The loop over distances ends once δ(0) + δ(1) + … covers every utility, because the horizon
+    #: of a member may be the number of records. Danger: the number of passes then depends on the
+    #: records.
     ends_early = True
 
     def at(self, t: int | Integers, candidates: Integers) -> Integers:
@@ -76,8 +79,9 @@ class SumSensitivity(Stepwise):
         for group in self.groups:
             if len(group) == 1:
                 for member in group[0]:
-                    # A member's own shortfall is measured from the largest value of its δ, which
-                    # may lie below its public cap. That gap counts at every distance up to T.
+                    # ``shortfall`` of a member adds up how far δ(t) lies below the largest value of
+                    # this δ, which may be less than the member's public cap. The gap between both
+                    # is added for every distance up to the horizon.
                     gap = self.horizon * (member.cap - member.delta.cap)
                     short += member.factor * (member.delta.shortfall() + gap)
             else:
@@ -136,8 +140,9 @@ def in_one_piece(sums: SumSensitivity) -> SensitivityFunction:
     ]  # fmt: skip
     rates = [member.delta for _, member in members if isinstance(member.delta, RateSensitivity)]
     added = all(len(group) == 1 for group in sums.groups)
-    # Rates can be walked together in two cases. The parts of a single group exclude one another, or
-    # every group has one part and all add up.
+    # If all members are rates of trees, one ``RateSensitivity`` can compute δ of the sum in two
+    # cases. Either one group holds all parts, so one change moves only one of them. Or every group
+    # has one part, so all parts add up.
     exclusive_or_added = len(sums.groups) == 1 or added
     alone = all(len(part) == 1 for group in sums.groups for part in group)
     if added and all(isinstance(member.delta, ClosedForm) for _, member in members):

@@ -52,7 +52,7 @@ class Weighting:
     grid: Grid
 
 
-#: The fixed cost of one vectorised call, as the number of candidates whose scores take as long.
+#: The fixed time of one vectorised call, as the number of candidates whose scores take as long.
 CALL = 1000
 
 
@@ -144,7 +144,8 @@ class WeightedSum:
         for (member, _), weight, own in zip(
             self._terms, chosen.weights, chosen.members, strict=True
         ):
-            # The power of two converts a member exactly from its coarser grid to the common one.
+            # A member's grid may be coarser than that of the sum. The power of two converts its
+            # steps exactly.
             factor = weight << (grid.bits - own.bits)
             measured = member.measure(records, dataset, candidates, sensitivity, own)
             utilities += factor * measured.utilities

@@ -22,8 +22,8 @@ __all__ = [
 SELECTORS: dict[str, Selector] = {
     selector.name: selector for selector in (PermuteAndFlip(), Exponential())
 }
-#: Selectors that select several candidates together. Their noise follows from how far one change
-#: moves all scores together.
+#: Selectors that select several candidates together. The scale of their noise follows from how far
+#: one change moves all scores together.
 SUBSET = Subset()
 LAPLACE = NoisyVector()
 JOINT_SELECTORS: dict[str, Subset | NoisyVector] = {

@@ -38,7 +38,7 @@ class Rule:
     ranking: str
     #: The rule is for one candidate ("1"), for several ("2+"), or for both ("any").
     k: str
-    #: The least ε of the rule in units of 10⁻⁹, for each of the k candidates.
+    #: The least ε at which the rule applies, per selected candidate, in units of 10⁻⁹.
     from_nano_each: int
     sensitivity: Sensitivity
     reason: str

@@ -13,8 +13,9 @@ from mechanisms.model.domains import Dataset
 from mechanisms.objectives import Objective
 from mechanisms.selection.top_k import Plan, clipped_scores
 
-#: Besides the two ends of an edge, one change may move k clipped scores together by at most one
-#: unit divided by this.
+#: A score below the clip counts as the clip. The clip must be so high that one edge moves k clipped
+#: scores together by at most 2 + 1/32 units: one unit for each end of the edge, and 1/32 for all
+#: other nodes together. This is the 32.
 PART = 32
 
 

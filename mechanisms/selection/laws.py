@@ -85,8 +85,9 @@ def _one_answer(answer: tuple[int, ...], ends: Sequence[Fraction]) -> Fraction:
     last = min([ends[answer[-1]], *others])
     cuts = [Fraction(0), *sorted({min(end, last) for end in ends})]
     pieces = list(pairwise(cuts))
-    # With y_j the uniform key of the j-th selected candidate, ``below[i]`` is the probability that
-    # y₁ < … < y_j < y. It is a polynomial in y between the two cuts of ``pieces[i]``.
+    # Candidate r draws a uniform key below ``ends[r]``, and the k smallest keys are selected in
+    # order. ``below[i]`` is the probability that the keys of the selected candidates so far ascend
+    # and stay below y. It is a polynomial in y between the two cuts of ``pieces[i]``.
     below: list[Polynomial] = [[Fraction(1)]] * len(pieces)
     for r in answer[:-1]:
         below = _accumulated(below, pieces, ends[r])

@@ -27,7 +27,8 @@ from mechanisms.noise.rate import Rate
 from mechanisms.selection.checks import enough
 from mechanisms.selection.laws import Law, OrderedLaw, peeled_probabilities
 
-#: How k candidates are drawn: by k separate draws, each among the rest, or from one noisy vector.
+#: How k candidates are drawn: by k separate draws, each among the remaining candidates
+#: (``peeled``), or from one noisy vector (``one_shot``).
 Draws = Literal["peeled", "one_shot"]
 
 
@@ -99,7 +100,8 @@ class Selector(ABC):
             rate = Rate.of(share.epsilon_nano, score_bits, one_way=one_way)
             (place,) = self.sample(own, 1, rate, randomness, executor)
             drawn[j] = rest[place]
-            # The last takes the place of the drawn one: no law depends on the order of candidates.
+            # Removes the drawn candidate: the last one takes its position. The order of candidates
+            # changes no law.
             rest[place], own[place] = rest[-1], own[-1]
             rest, own = rest[:-1], own[:-1]
         return drawn

@@ -15,7 +15,8 @@ from math import ceil
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.selection.automatic import few_tosses
 
-#: The part of ε that draws a shortlist. A few candidates more than k are found at a small ε.
+#: The part of ε that draws a shortlist, from which the rest of ε selects k candidates. A small part
+#: suffices, because the shortlist may hold a few candidates more than k.
 SHORTLIST_SHARE = Fraction(1, 10)
 
 
@@ -23,10 +24,12 @@ SHORTLIST_SHARE = Fraction(1, 10)
 class Split:
     """From this ε on, a shortlist holds this many more than k; None stands for no shortlist."""
 
-    #: The least ε in units of 10⁻⁹, and the least for each of the k candidates.
+    #: The split holds from the larger of two ε on, in units of 10⁻⁹: a fixed one, and one per
+    #: selected candidate.
     from_nano: int
     from_nano_each: int
-    #: The part of k that a shortlist holds beyond k, at least one candidate.
+    #: The shortlist holds k candidates and this share of k in addition, at least one candidate.
+    #: None stands for no shortlist.
     beyond: Fraction | None
     reason: str
 
@@ -40,8 +43,9 @@ class Split:
         return k + max(1, ceil(k * self.beyond))
 
 
-#: The rankings whose scores at a small ε do not keep the order of the utilities, for two or more
-#: candidates. Below the first ε, and for other rankings, one stage takes what ``auto`` takes.
+#: The rankings that select two or more candidates in two stages, because scores that work at a
+#: small ε do not keep the order of these utilities. Below the first ε listed, and for other
+#: rankings, ``auto`` chooses for one stage.
 SPLITS: dict[str, tuple[Split, ...]] = {
     "egocentric_betweenness": (
         Split(

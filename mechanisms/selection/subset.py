@@ -103,6 +103,6 @@ class Subset:
 
     @staticmethod
     def _rate(loss: PrivacyLoss, k: int, influence: JointInfluence) -> Rate:
-        # The set of all candidates has spread 0 and is drawn without a coin, so the rate does not
-        # matter.
+        # The set of all candidates is drawn without a coin, so its rate does not matter. Its spread
+        # is 0, which a rate cannot have, so 1 replaces it.
         return Rate.of_counts(loss.epsilon_nano, max(influence.spread_of(k), 1))

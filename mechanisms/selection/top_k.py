@@ -28,8 +28,8 @@ from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.selection.noisy_vector import NoisyScores
 from mechanisms.utilities.utility import ClippedObjective, ClippedScores, Grid
 
-#: The most steps by which one change may move all scores together. Up to here the noise is drawn in
-#: exact arithmetic.
+#: The most steps by which one change may move all scores together. Up to this number, noise is
+#: drawn in exact arithmetic; beyond it, scores get a coarser grid.
 LARGEST_TOTAL = 1 << 31
 
 
@@ -145,7 +145,8 @@ def draw_steps(
     (one,) = selector.steps(loss, 1, draws)
     steps = a_release_each(one.what, loss, k, lambda share: selector.rho_bound(share, 1))
     for step in steps:
-        # Each draw is a selection of its own, whose loss must suit exact arithmetic.
+        # Called for its error: each draw is a selection of its own, whose loss must be in the range
+        # of exact arithmetic.
         selector.steps(step.loss, 1, draws)
     return steps
 

@@ -16,7 +16,8 @@ from mechanisms.noise.rate import Rate
 #: Grids are coarsened until 2·(GS + 1) / ε is at most 2⁴⁰, so that noise fits into 64 bits. GS is
 #: the global sensitivity in grid steps. Numbers of an attribute are at most 2⁴⁰ steps from 0.
 _SCALE_BITS = 40
-#: log₂ of the smallest normal double. Doubles below it have fewer digits.
+#: log₂ of the smallest normal double. Smaller doubles have fewer digits, so grid steps are not
+#: below it.
 _LEAST_EXPONENT = -1022
 _LEAST_BITS, _STEEP_BITS = 61, 52
 _STEEP, _STEEPEST = Fraction(1, 1 << 9), Fraction(1 << 9)
@@ -56,8 +57,8 @@ def real_exponent(largest: Fraction, epsilon_nano: int) -> int:
     exponent = largest.numerator.bit_length() - largest.denominator.bit_length() - _SCALE_BITS - 1
     while True:
         steps = int(-(-largest // Fraction(2) ** exponent))
-        # The sensitivity is at most the distance between the public bounds. If their signs differ,
-        # that is up to twice ``steps``.
+        # ``steps`` is the larger public bound in absolute value, in grid steps. The sensitivity is
+        # at most the distance between both bounds: up to twice ``steps`` if their signs differ.
         if steps <= 1 << _SCALE_BITS and not _too_fine(2 * steps + 1, epsilon_nano):
             break
         exponent += 1

@@ -19,7 +19,7 @@ from mechanisms.noise.rate import Rate
 #: The number of means that are tried between the public bounds, and the number of bisections that
 #: then locate each end of the interval.
 _POINTS, _REFINEMENTS = 129, 60
-#: Relative allowance for the rounding errors of a probability. It can only widen the interval.
+#: The relative margin for rounding errors of a probability. It can only widen the interval.
 _MARGIN = 1e-9
 
 
@@ -54,8 +54,8 @@ def mean_interval(
 
     points = [lower + (upper - lower) * i / (_POINTS - 1) for i in range(_POINTS)]
     if pair.count > 0:
-        # The released sum divided by the released count fits best, so it is tried too. Otherwise a
-        # narrow interval between two of the means would be missed.
+        # The quotient of the released sum and count fits them best, so it is tried too. Otherwise a
+        # narrow interval between two of the other means would be missed.
         best = min(max(pair.origin + pair.total / pair.count, lower), upper)
         points = sorted({*points, best})
     fitting = [i for i, point in enumerate(points) if fits(point)]
@@ -99,12 +99,13 @@ def tail(distance: float, weight: float, rate: Rate) -> float:
         return exp(-distance)
     inside = floor(distance / weight)
     growth = weight - decay
-    # A value y ≤ K of the noise Y leaves the mean of Z + w·y inside ±t. These values contribute two
-    # geometric series: Σ over 1 ≤ y ≤ K of p^y·(e^(w·y − t) + e^(−w·y − t)).
+    # P(|Z + w·Y| ≥ t) for two noises Z and Y is summed over the values y of Y, whose probability is
+    # in proportion to p^|y|. Up to y = K, w·y is at most t. These values form two geometric series:
+    # Σ over 1 ≤ y ≤ K of p^y·(e^(w·y − t) + e^(−w·y − t)).
     rising = _series(growth, inside, -distance)
     falling = _series(-weight - decay, inside, -distance)
-    # A value y > K of the noise Y moves that mean outside of ±t. These values contribute the sum
-    # over y > K of p^y·(2 − e^(t − w·y) + e^(−t − w·y)).
+    # From y = K + 1 on, w·y exceeds t. These values of the noise Y contribute geometric series too:
+    # Σ over y > K of p^y·(2 − e^(t − w·y) + e^(−t − w·y)).
     after = -decay * (inside + 1)
     beyond = 2 * exp(after) / -expm1(-decay)
     first = after - weight * (inside + 1)

@@ -28,7 +28,8 @@ from mechanisms.model.work import NOTHING, Work, together, work
 MAX_DEPTH = 8
 #: The most list entries, ends of ranges and nested conditions that a condition may have in total.
 MAX_VALUES = 1000
-#: The comparisons that take as long as one step of a binary search, whose branch is hard to guess.
+#: One step of a binary search takes as long as this many comparisons, because the processor cannot
+#: predict its branch.
 SEARCH_STEP = 8
 
 Truths = NDArray[np.bool_]
@@ -98,7 +99,8 @@ def _is_of_levels(leaf: Mapping[str, Any], attribute: Attribute) -> bool:
         days, last = map(attribute.offset, ends), len(attribute.codes)
         return all(day <= 0 or day >= last or day in attribute.starts for day in days)
     assert isinstance(attribute, NumericAttribute)
-    # The last bin is closed, so an end at its upper edge divides it.
+    # The last bin includes its upper edge. A range that begins or ends at this edge divides the
+    # bin, so counts by bin cannot answer it.
     *starts, upper = attribute.edges
     return all(end <= starts[0] or end > upper or end in starts for end in ends)
 
@@ -329,7 +331,8 @@ def _date_holds(
         if high is not None:
             inside &= of_rows < high
         if missing is not None:
-            # A missing date is stored as the first day. Without this check it would count as one.
+            # A missing date is stored as the first day. Without this check it would count as that
+            # day.
             inside &= codes[rows] != missing
         return inside
 

@@ -93,8 +93,8 @@ class Quantile(Part):
         return 2 * reach * (reach.bit_length() + 2)
 
     def form(self, dataset: Dataset) -> str:
-        # With a condition, a replacement may change the number of rows that meet it. So the bound
-        # has the form of the one for add/remove.
+        # With a condition, replacing a row may change the number of rows that meet it. So the
+        # smooth bound has the form of add/remove.
         return super().form(dataset) if self.where is None else "add_remove"
 
     def work(self, dataset: Dataset) -> Work:
@@ -175,7 +175,8 @@ class Quantile(Part):
         """
         share, whole = self.quantile.numerator, self.quantile.denominator
         below = self._below(context, cells)
-        # The number R of values in a cell or below is the number L of values below the next cell.
+        # L counts the values below a cell, and R those in the cell or below it. R of a cell is L of
+        # the next one, so a single array holds both.
         ranks = whole * below - share * int(below[-1])
         scores: Integers = -np.maximum(np.maximum(ranks[:-1], -ranks[1:]), 0)
         return scores

@@ -41,8 +41,8 @@ class SortedNumbers:
     exponent: int
     low: int
     high: int
-    #: Private: how many numbers, from the first on, are of rows that meet the query's condition.
-    #: The rest is ignored. None if all count.
+    #: Private: only this many numbers, from the first on, belong to rows that meet the query's
+    #: condition. The others are ignored. None if all rows count.
     rows: int | None = None
 
     @property
@@ -130,8 +130,8 @@ class AddRemoveBound(QuantileBound):
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
         numbers = self.ordered.window(first, stop)
         widest = _widest_by_deletions(numbers, first, count, share, whole, horizon, beta)
-        # Insertions matter neither to the minimum (p = 0), below which no number lies, nor to the
-        # median (p = 1/2).
+        # For the minimum (p = 0), below which no number lies, and for the median (p = 1/2),
+        # inserted rows allow no wider window than deleted ones. Other quantiles need both.
         if 0 < share != whole - share:
             inserted = _widest_by_insertions(numbers, first, count, share, whole, horizon, beta)
             widest = max(widest, inserted)
@@ -192,8 +192,9 @@ def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tup
     """Return i_min and i_max of the module docstring for w = ``deleted``, R = ``others``."""
     low, high = count + 1, -1
     for away in (0, others):
-        # Of the R changes outside the window, ``away`` are below it: deletions for the highest
-        # window, insertions for the lowest. The others are the opposite changes above it.
+        # ``others`` changes are outside the window, and ``away`` of them below it. To reach the
+        # highest window, those below are deletions; to reach the lowest, they are insertions. Those
+        # above the window are the opposite changes.
         fewer = count + others - 2 * away - deleted
         high = max(
             high,
@@ -287,8 +288,8 @@ def _widest_by_insertions(
             a = (a_low + a_high) // 2
             top, at = -np.inf, from_b
             for b in range(from_b, to_b + 1):
-                # A pair with b ≤ a is no window. It gets a negative value, smaller for smaller b,
-                # so that the best b still never falls as a rises.
+                # A window needs a < b. Any other pair gets a negative value, smaller for smaller b.
+                # So the best b still never falls as a rises, which the search relies on.
                 value = float(b - a - 1)
                 if b > a:
                     width = numbers[b - first] - numbers[a - first]

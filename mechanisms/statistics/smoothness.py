@@ -16,14 +16,15 @@ from typing import Any
 from accounting.privacy_loss import ATTO, NANO
 from mechanisms.noise.intervals import intervals
 
-#: The number of bisections that search for β* in [0, min(ε, 64)]. Stopping early is safe, because
-#: every smaller β is private too.
+#: The number of bisections that search for the largest valid smoothness β in [0, min(ε, 64)].
+#: Stopping early is safe, because every smaller β is private too.
 _STEPS = 60
 _LARGEST = 64.0
 _PRECISION = 200
 
-#: Subtracted from β, because scales are rounded up by up to 1 + 2⁻²⁰ and have relative errors of
-#: 2⁻²⁹. Otherwise the scales of neighbours could differ by more than a factor of e^β.
+#: Subtracted from β, because noise scales are rounded up by a factor of up to 1 + 2⁻²⁰ and have
+#: relative errors of 2⁻²⁹. Otherwise the scales of neighbours could differ by more than a factor of
+#: e^β.
 SLACK = 2.0**-19
 #: For a smaller β the noise scale follows from the global sensitivity, because little of β would be
 #: left after ``SLACK`` is subtracted. The rule depends on public facts alone.

@@ -50,14 +50,16 @@ class StarBound(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # After twice ``most`` changes both nodes of a pair may have ``most`` further neighbours, so
-        # the bound is the global sensitivity.
+        # ``most`` is the public bound on neighbours. Twice as many changes can give both nodes of a
+        # pair ``most`` further neighbours. From this distance on the bound is the global
+        # sensitivity.
         return 2 * self.most
 
     def at(self, distances: Integers) -> Integers:
         best = np.zeros(distances.shape, dtype=np.int64)
         for high, low in zip(self.high, self.low, strict=True):
-            # A node with more neighbours than ``most`` gains no edge, so it counts as full.
+            # A node with more neighbours than ``most`` gains no edge, so it counts as a node with
+            # ``most`` neighbours.
             x, y = min(high, self.most), min(low, self.most)
             first = np.minimum(distances, self.most - x)
             second = np.minimum(distances - first, self.most - y)

@@ -19,7 +19,8 @@ from mechanisms.statistics.predicate import Condition, Truths, holds
 #: The number of rows that one task of the executor reads.
 BLOCK = 1 << 20
 
-#: Returns for each row of a slice whether it meets a condition; the number 1 if all rows do.
+#: A function that returns for each row of a slice whether it meets a condition; the number 1 if all
+#: rows do.
 Rows = Callable[[slice], Truths | int]
 
 

@@ -50,7 +50,8 @@ class TriangleLevels(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # The bound U grows by at least one with every two changes of edges, until it is the cap.
+        # The bound on common neighbours grows by at least one with every two changes of edges,
+        # until it is the cap. From this distance on it is constant.
         return 2 * self.cap
 
     def at(self, distances: Integers) -> Integers:
@@ -119,8 +120,9 @@ class TwoTriangleBound(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # By then all pairs may share m neighbours and adjacent pairs m − 1, so the bound by pairs
-        # is the global sensitivity. The sum of steps exceeds it.
+        # From this distance on the bound is the global sensitivity. All pairs may share m
+        # neighbours there, and adjacent pairs m − 1, so the bound by pairs has this value. The
+        # bound that adds up single changes exceeds it.
         return self.supports.reach + 2
 
     def at(self, distances: Integers) -> Integers:
@@ -130,7 +132,8 @@ class TwoTriangleBound(SmoothMaximum):
         edges = np.minimum(edges, (self.supports.degrees + distances) // 2)
         edges = np.clip(edges, 0, max(self.supports.cap - 1, 0))
         by_pairs = pairs * (pairs - 1) // 2 + 2 * pairs * edges
-        # At distance 0 the prepared local sensitivity is exact, so the bound by pairs is not used.
+        # At distance 0 the prepared local sensitivity is exact, so the bound by the common
+        # neighbours of pairs is not used.
         by_pairs = np.where(distances == 0, by_steps, by_pairs)
         bound: Integers = np.minimum(np.minimum(by_steps, by_pairs), self.cap)
         return bound
@@ -156,7 +159,8 @@ class TwoTriangleLevels(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # From r = ⌊√cap⌋ + 1 on, the bound (5/2)·r·(r − 1) is at least the cap.
+        # From distance r = ⌊√cap⌋ + 1 on, the bound (5/2)·r·(r − 1) is at least the cap, so further
+        # distances have the same bound.
         return isqrt(self.cap) + 1
 
     def at(self, distances: Integers) -> Integers:

@@ -27,8 +27,8 @@ class ValidCombination:
     recommended: bool
 
 
-#: The mechanisms for statistics with bounds on the local sensitivity by distance and by level. A
-#: level holds all datasets of equal local sensitivity.
+#: The mechanisms for statistics that have two bounds on the local sensitivity: by distance, and by
+#: level. A level holds all datasets of equal local sensitivity.
 _BOUNDED = ("laplace", "smooth_sensitivity", "largest_local_sensitivities")
 
 VALID: tuple[ValidCombination, ...] = tuple(

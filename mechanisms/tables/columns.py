@@ -162,7 +162,7 @@ class TableColumns:
                 whole = summed(adjusted_cells, self._plan.axes(margin))
                 versions = [self._released.margins[Count(), margin], whole]
             # Without consistent totals the answer shows only the released numbers, so only these
-            # are compared with the minimum.
+            # are compared with the minimum count.
             used = versions if self._plan.request.consistent else versions[:1]
             if Persons() in self._released.cells:
                 used = [*used, self._raw(Persons(), margin).values]

@@ -123,8 +123,9 @@ class Edges(Grouping):
 
     def is_of_levels(self, dataset: Dataset) -> bool:
         *edges, upper = self._checked(dataset).edges
-        # The last bin is closed: at an inner edge it has some rows of the next bin of the public
-        # description.
+        # The last bin of a grouping includes its upper edge. If this is an inner edge of the public
+        # bins, rows at the edge belong to the next public bin. So counts by public bin serve only a
+        # grouping that ends at the uppermost edge.
         return self.edges[-1] == upper and set(self.edges[:-1]) <= set(edges)
 
     def __post_init__(self) -> None:

@@ -23,9 +23,10 @@ from mechanisms.noise.laplace_sums import half_width, variance
 from mechanisms.noise.rate import Rate
 
 Floats = NDArray[np.float64]
-#: Exponents at which the bound of weighted sums is tried, as shares of the largest one.
+#: The exponents t that are tried in a bound on weighted sums of noises, as shares of the largest
+#: valid t. The least bound is used.
 _TRIALS = np.concatenate([np.geomspace(1e-6, 0.5, 120), 1 - np.geomspace(0.5, 1e-4, 40)])
-#: How many of them there are, and the numbers that are bounded in one step.
+#: The number of exponents that are tried, and how many sums are bounded in one vectorised step.
 TRIES, _BLOCK = len(_TRIALS), 1 << 10
 
 _MOST_SHIFT = 60
@@ -108,8 +109,9 @@ class LaplaceNoise:
     def upper_bounds(
         self, first: Integers, second: Integers, a: float, b: float, miss: float
     ) -> Floats:
-        # Markov's inequality for exp(t·X), X = a·S − b·T: P(X ≥ d) ≤ E exp(t·X) / exp(t·d) for
-        # every t > 0 at which the mean exists. The best of some t is a bound too.
+        # X = a·S − b·T is a weighted difference of two sums of noises. By Markov's inequality for
+        # exp(t·X), P(X ≥ d) ≤ E exp(t·X) / exp(t·d) for every t > 0 at which the mean exists. The
+        # least bound of several t is a bound too.
         step = float(self.rate.exponent())
         t = _TRIALS * step / max(a, b)
         mean_of_a, mean_of_b = self._log_mean(a * t), self._log_mean(b * t)
@@ -151,7 +153,8 @@ class GaussianNoise:
         Raises: UnsupportedQuery for a ρ that is too small for exact arithmetic.
         """
         for shift in range(_MOST_SHIFT + 1):
-            # A number that moves by x has multiples below it that move by at most ⌈x / 2^shift⌉.
+            # Numbers are rounded down to multiples of 2^shift. If a number moves by x, its multiple
+            # moves by at most ⌈x / 2^shift⌉ units.
             squares = max(sum((-(-one >> shift)) ** 2 for one in numbers) for numbers in moves)
             try:
                 return cls(Deviation.of(rho_femto, squares), squares, shift)
@@ -185,14 +188,15 @@ class GaussianNoise:
 
     def half_width(self, terms: int, miss: Fraction) -> int:
         width = gaussian_sums.half_width(self.deviation, terms, miss)
-        # Each of the numbers was rounded down by less than one multiple.
+        # Each summed number was rounded down by less than one multiple, so the interval is wider by
+        # one multiple per number.
         return (width + (terms if self.shift else 0)) << self.shift
 
     def upper_bounds(
         self, first: Integers, second: Integers, a: float, b: float, miss: float
     ) -> Floats:
-        # The noise is sub-Gaussian: E exp(t·X) ≤ exp(t²σ²/2) for every t, and sums have the sum of
-        # their σ² (Canonne, Kamath, Steinke 2020, Corollary 17).
+        # A noise X of standard deviation σ is sub-Gaussian: E exp(t·X) ≤ exp(t²σ²/2) for every t.
+        # Sums have the sum of their σ² (Canonne, Kamath, Steinke 2020, Corollary 17).
         squares = float(self.deviation.square) * (first * a * a + second * b * b)
         rounded = (first * a + second * b) * bool(self.shift)
         bounds: Floats = (np.sqrt(-2 * log(miss) * squares) + rounded) * 2.0**self.shift

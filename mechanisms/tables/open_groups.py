@@ -282,7 +282,7 @@ def _sums(
     for start in range(0, rows, TILE):
         block = slice(start, min(start + TILE, rows))
         values[block] = read(block)
-    # All partial sums fit 64 bits, because rows times the largest value do.
+    # All partial sums fit 64 bits, because the bound on rows times the largest value does.
     before = np.concatenate([[0], np.cumsum(values[order])])
     sums: Integers = before[ends] - before[places]
     return sums

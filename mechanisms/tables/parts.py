@@ -24,7 +24,8 @@ from mechanisms.statistics.tables import numeric, replaces
 from mechanisms.tables.grouping import Edges
 from mechanisms.tables.noise import Noise
 
-#: rows · |value| of one row stays below this, so cells and their noise fit 64 bits.
+#: The bound on rows times the largest value of one row stays below this, so cells and their noise
+#: fit 64 bits.
 _LARGEST_SUM = 1 << 61
 
 
@@ -95,7 +96,9 @@ class RowSum(Part):
         return noise.rho_bound(changes * grid.cap, self.largest(grid, changes))
 
     def moves(self, dataset: Dataset, grid: Plan) -> Sequence[Sequence[int]]:
-        # The changes are of different numbers, or of one.
+        # A changed row moves one number by at most ``grid.cap``. The rows of one change, such as
+        # the two of a replacement, fall into different cells or all into one cell, whose number
+        # then moves by at most ``largest``. Noise must cover both cases.
         changes = _rows_changed(dataset)
         return [[grid.cap] * changes, [self.largest(grid, changes)]]
 

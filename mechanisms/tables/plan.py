@@ -25,7 +25,8 @@ from mechanisms.tables.noise import GaussianNoise, LaplaceNoise, Noise
 from mechanisms.tables.parts import Count, Part
 from mechanisms.tables.request import Margin, TableRequest
 
-#: Rows beyond this public bound are not counted exactly in 64 bits with every grid.
+#: The largest public bound on rows. With more rows, counts would not be exact in 64 bits on every
+#: grid.
 LARGEST_BOUND = 1 << 29
 
 
@@ -118,12 +119,14 @@ class TablePlan:
         losses = self.loss.weighted(list(weights.values()))
         smallest: dict[Part, int] = {}
         for (part, _), loss in zip(weights, losses, strict=True):
-            # For the grid, ρ counts like the ε of a release of that ρ.
+            # The grid follows from an ε. A loss in ρ alone has none, so the largest ε is taken
+            # whose pure releases have at most this ρ.
             nano = largest_pure(loss.rho_femto) if loss.unpriced else loss.epsilon_nano
             smallest[part] = min(nano, smallest.get(part, nano))
         if min(smallest.values()) < 1:
             raise UnsupportedQuery("the share of one release is less than the smallest loss")
-        # One grid per part: a margin is the sum of the cells, step by step.
+        # All margins of a part share one grid, so a margin is exactly the sum of its cells, in grid
+        # steps.
         grids = {part: part.plan(self.dataset, self.rows, nano) for part, nano in smallest.items()}
         return tuple(
             Measurement(part, margin, loss, grid, self._noise(part, margin, loss, grid))

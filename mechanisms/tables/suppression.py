@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
-#: The numbers of the axes of a table or of a margin, ascending.
+#: The indices of the axes that a table or a margin has, ascending.
 Axes = tuple[int, ...]
-#: The number of passes that suppress a second cell beside a single one; it is fixed, so the work is
-#: public. Where a single cell remains, its total is suppressed.
+#: A total would reveal a single suppressed cell, so a second cell of its line is suppressed too.
+#: This may leave a single one in another line, so the step is repeated. The number of repetitions
+#: is fixed, so the work is public. A total that then still has a single cell is suppressed itself.
 PASSES = 8
 
 
@@ -33,8 +34,8 @@ def suppressed(tables: Mapping[Axes, Sequence[Numbers]], minimum: int) -> dict[A
         minimum: a number is suppressed if its count is below this in any version.
     """
     hidden = {axes: np.any([one < minimum for one in own], axis=0) for axes, own in tables.items()}
-    # The second cell to suppress is the one with the smallest count, and the first of these in
-    # public order.
+    # The second cell to suppress beside a single one is the cell with the smallest count. Of equal
+    # counts it is the first in public order.
     counts = {axes: np.min(own, axis=0) for axes, own in tables.items()}
     pairs = [
         (fine, coarse)
@@ -69,7 +70,7 @@ def _suppress_second(hidden: dict[Axes, Truths], fine: Axes, coarse: Axes, count
     among = lines(np.where(hidden[fine], inf, counts), fine, coarse)
     second = np.zeros(among.shape, np.bool_)
     np.put_along_axis(second, among.argmin(axis=-1)[..., None], alone[..., None], axis=-1)
-    # Moves the axes back into the order of the table; in the lines, the axes of ``coarse`` come
+    # Moves the axes back into the order of the table, because ``lines`` put the axes of ``coarse``
     # first.
     rest = [axis for axis in fine if axis not in coarse]
     order = (*coarse, *rest)

@@ -15,7 +15,8 @@ from mechanisms.tables.parts import Part
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import Margin
 
-#: The fixed cost of one look-up in the law of a sum, as a number of terms that cost as much.
+#: The fixed time of one look-up in the law of a sum of noises, as the number of noises whose terms
+#: take as long.
 LOOK = 200
 
 

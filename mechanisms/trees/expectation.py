@@ -12,13 +12,14 @@ from mechanisms.trees.id3.stop_rule import least_count
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: The trees of the forest that is compared.
+#: The number of trees of the forest with which ``id3`` and naive Bayes are compared.
 TREES = 8
-#: ``id3`` needs so many times the records that split the root by the attribute of most levels.
+#: ``id3`` is expected to be best only with this many times the records that it needs to split the
+#: root by the attribute of most levels.
 _ROOTS = 2
-#: It also needs so many records per pair of classes and unit of noise of the choice of a split.
+#: It also needs this many records for each pair of classes, divided by the ε of one split.
 _PER_SPLIT = 16
-#: Naive Bayes needs so many records per unit of noise of one count.
+#: Naive Bayes is expected to be best only with this many records, divided by the ε of one count.
 _PER_COUNT = 50
 
 

@@ -30,8 +30,8 @@ class DegreeForm(ClosedForm):
     """δ(t) = g(min(d + t, D − 1)): the smallest admissible function of the degree d alone."""
 
     degree: Integers
-    #: δ in grid steps for each number k of neighbours, k = 0 … D − 1 for the public bound D on
-    #: degrees: ⌈2^bits · g(k)⌉, at least one.
+    #: δ in grid steps for a node of k neighbours: ⌈2^bits · max(k(k − 1)/4, k)⌉, at least one. The
+    #: index k ranges from 0 to D − 1, where D is the public bound on degrees.
     steps: Integers
     horizon: int
 
@@ -104,8 +104,9 @@ class CoDegreeForm(ClosedForm):
         return steps
 
     def widest(self, t: Integers) -> Integers:
-        # The step is the larger of a part that grows with d and one that grows with κ. So the
-        # largest d and the largest κ together bound it, even if two nodes have them.
+        # δ is the larger of a part that grows with the degree d and one that grows with the
+        # co-degree κ. So the largest d and the largest κ together bound it, even if two nodes have
+        # them.
         linear, quadratic = self._parts
         d = np.minimum(self.degree.max() + t, self._top)
         c = np.minimum(self.co_degree.max() + t, self._top)

@@ -42,5 +42,6 @@ class CoreNumber(UnitNodeUtility):
         grid: Grid,
         score_bits: int,
     ) -> JointInfluence:
-        # An edge that joins the ends of a path raises every node of it from 1 to 2.
+        # One edge may move every score: if it joins the ends of a path, the core number of every
+        # node of the path rises from 1 to 2.
         return Independent(graph_domain(dataset).nodes, 1 << score_bits, both_ways=False)

@@ -67,7 +67,9 @@ class Stepwise(ABC):
 
     cap: int
     horizon: int
-    #: True if passes end once every goal is covered. Danger: their number is then private.
+    #: Normally the loop over distances t takes a pass for each one up to the public horizon. True
+    #: if it ends once the sum of δ(0), δ(1), … covers every utility. Danger: the number of passes
+    #: then depends on the records.
     ends_early = False
 
     @abstractmethod

@@ -32,8 +32,8 @@ class Criterion(ABC):
     name: str
     candidates = "attributes"
     relations = TABLE_RELATIONS
-    #: +1: where the sensitivity function δ varies, it grows with the score. Purer splits have fewer
-    #: records of their rarest class, and δ grows as these become fewer.
+    #: +1 says that the sensitivity function δ, where it varies, grows with the utility. A purer
+    #: split has fewer records of its rarest class, and δ grows as these become fewer.
     direction: Literal[1, -1] = 1
     #: An added record never raises this utility of any attribute, but it may raise or lower δ. So
     #: only scores by the global sensitivity always fall together.
@@ -86,8 +86,9 @@ class Criterion(ABC):
         """The work of scores from class counts of so many levels in all, of ``rows`` in each."""
         if sensitivity is Sensitivity.GLOBAL:
             return work(f"{self.name} global", rows + levels * classes)
-        # A walk over distances ends at utility 0 at the latest. To get there it suffices to remove
-        # all records outside of the largest class.
+        # A dampened score counts how many distances δ takes to cover the utility. Their number is
+        # at most that of the records outside of the largest class: removing these makes the utility
+        # 0.
         return work(f"{self.name} {sensitivity}", (rows - rows // classes) * levels)
 
     def joint_influence(

@@ -33,8 +33,8 @@ class Degree(UnitNodeUtility):
         grid: Grid,
         score_bits: int,
     ) -> JointInfluence:
-        # The sensitivity function δ is constant, so a score is the degree itself, whichever form
-        # of sensitivity is used.
+        # The sensitivity function δ is constant, so a score is the degree itself, whichever form of
+        # sensitivity is used. An edge moves the degrees of its two ends.
         return Together(graph_domain(dataset).nodes, 1 << score_bits, moving=2)
 
     def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:

@@ -95,16 +95,17 @@ class EgocentricBetweenness:
         grid: Grid,
     ) -> Measurement:
         stored = node_column(records, "egocentric_betweenness")
-        # The stored column rounds the term of each pair of neighbours separately. So neighbouring
-        # graphs differ by at most δ(0) in it too. The right shift rounds down and keeps this bound.
+        # The stored column rounds the term of each pair of neighbours separately. So one edge
+        # changes the column, too, by at most δ(0) per node. The right shift rounds down and keeps
+        # this bound.
         utilities = stored >> (GRID_BITS - grid.bits)
         bound = graph_domain(dataset).max_degree
         if sensitivity is Sensitivity.GLOBAL:
             return Measurement.constant(utilities, grid)
         degree = node_column(records, "degree")
         if sensitivity is Sensitivity.SHIFTED:
-            # δ itself moves a shifted score. For this, the form of δ by degree alone is more
-            # accurate.
+            # A shifted score depends on the values of δ themselves. For this, the δ that reads the
+            # degree alone is more accurate than the one that reads shared neighbours.
             return Measurement(utilities, DegreeForm.of(degree, bound, grid.bits))
         shared = node_column(records, "co_degree")
         return Measurement(utilities, CoDegreeForm.of(degree, shared, bound, grid.bits))

@@ -117,8 +117,8 @@ class EgocentricDensity:
     ) -> JointInfluence:
         if sensitivity is Sensitivity.FLATTENED:
             return both_ways(dataset, candidates, score_bits)
-        # A common neighbour of the new edge's ends keeps its δ. So its dampened score rises as its
-        # density does, by at most one unit.
+        # A common neighbour of the new edge's ends keeps its degree and so its sensitivity function
+        # δ. So its dampened score rises as its density does, by at most one unit.
         return edge_influence(dataset, self.inner_change(dataset, grid), grid.cap, score_bits)
 
     def inner_change(self, dataset: Dataset, grid: Grid) -> InnerChange:
@@ -161,8 +161,8 @@ class DensitySensitivity(ClosedForm):
 
     def before(self, t: Integers) -> Integers:
         start = self.steps.size - 1 - self.degree
-        # The first step δ(0) of a node without neighbours is one and not the cap, so the difference
-        # is subtracted.
+        # The prefix sums count δ(0) of a node without neighbours as the cap, but it is one step. So
+        # the difference is subtracted from sums that include δ(0).
         missing = (self.degree == 0) * (t > 0) * (self.cap - 1)
         sums: Integers = self._sums.between(start, start + t) - missing
         return sums
@@ -173,7 +173,8 @@ class DensitySensitivity(ClosedForm):
         return np.where((degree == 0) & np.equal(t, 0), 1, steps)
 
     def widest(self, t: Integers) -> Integers:
-        # δ is largest for the lowest degree, except that δ(0) is one for nodes without neighbours.
+        # δ is largest for the lowest degree, except that δ(0) is one step for nodes without
+        # neighbours.
         lowest, top = int(self.degree.min()), self.steps.size - 1
         connected = int(np.where(self.degree > 0, self.degree, top).min())
         first = self.steps[max(connected, 2)] if self.degree.any() else 1

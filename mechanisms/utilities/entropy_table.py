@@ -25,7 +25,8 @@ CACHE_ENTRIES = 1 << 23
 CHUNK = 1 << 16
 
 _cache: OrderedDict[tuple[int, int], Integers] = OrderedDict()
-#: Tables too large for the cache, as long as some caller references them.
+#: Tables too large for the cache. Weak references keep each of them only as long as some caller
+#: references it.
 _in_use: WeakValueDictionary[tuple[int, int], Integers] = WeakValueDictionary()
 _lock = Lock()
 

@@ -43,5 +43,6 @@ class HIndex(UnitNodeUtility):
         score_bits: int,
     ) -> JointInfluence:
         domain = graph_domain(dataset)
-        # Each end has at most D − 1 neighbours beside the other end.
+        # One edge moves only the scores of its two ends and of their neighbours. Each end has at
+        # most D − 1 neighbours beside the other end, D the public bound on degrees.
         return Few(domain.nodes, 1 << score_bits, moving=2 * max(domain.max_degree, 1))

@@ -57,7 +57,8 @@ class Rate(ABC):
         "mechanisms.utilities.rate_sensitivity."
     )
     sensitivity_facts: ClassVar[ByRelation] = RATE_FACTS
-    #: One record may raise the rate of a tree that labels it correctly and lower that of another.
+    #: One record may raise the rate of a tree that labels it correctly and lower that of another
+    #: tree. So scores may move both ways.
     joint_facts: ClassVar[JointByRelation] = dict.fromkeys(TABLE_RELATIONS, same_for_all(BOTH_WAYS))
     candidates = "trees"
     relations = TABLE_RELATIONS
@@ -95,8 +96,8 @@ class Rate(ABC):
             forest = tree_candidates(candidates).forest(dataset)
             counted = forest_work(rows, len(forest.literal), forest.literals)
         grid = self.grid(dataset, candidates, sensitivity)
-        # Consecutive distances of equal δ form a run, which is covered in one step. So the work
-        # follows from the number of runs.
+        # Scoring adds up δ over distances. A run of consecutive distances with equal δ takes one
+        # step, so the work follows from the number of runs.
         runs = 1 if sensitivity is Sensitivity.GLOBAL else min(rows, 2 << grid.bits // 2)
         scored = work(f"{self.name} {sensitivity}", candidates.count(dataset) * runs)
         return together(counted, scored)

@@ -18,7 +18,8 @@ from accounting.account import Limit
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
 
-#: By number of a stream of the journal: the number of its last fact, and its head.
+#: For each stream of the journal, by its number: the number of its last fact, and its head, the
+#: hash of that fact in the chain.
 StreamHeads = Mapping[int, tuple[int, bytes]]
 
 
@@ -123,25 +124,30 @@ class HeadsContent:
             self._whole(at_us)
             return
         if kind == "verified":
-            # Lines of earlier versions lack ρ: those accounts are verified from their first entry.
+            # Lines of earlier versions lack ρ and are ignored. So those accounts are verified from
+            # their first entry, and not from this line on.
             if "uncounted" in fields:
                 self._verify(_verified(fields))
             return
         if kind in ("streams", "accepted-streams", "verified-streams"):
             self._take_streams(kind, at_us, _streams(fields))
             return
-        # Lines that earlier versions wrote lack the limits of the account; the oldest lack ρ too.
+        # Lines of earlier versions lack the limits of the account, and the oldest lack ρ too.
+        # Defaults stand for them.
         more = fields.get("rho_femto", 0), fields.get("unpriced", 0)
         charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"], *more)
         head, limits = bytes.fromhex(fields["head"]), tuple(fields.get("limits", ()))
         state = Published(fields["account"], fields["seq"], head, charged, limits)
         self._begin(at_us)
         last = self.published.get(state.account)
-        # Processes may write out of order, so only a later state replaces another.
+        # Processes may write their lines out of order, so a later state of the account is never
+        # replaced. Only an accepted rollback may go back to an earlier state.
         if kind == "accepted" or last is None or state.seq > last.seq:
             self.published[state.account] = state
         if kind in ("accepted", "gone"):
-            # The chain went on from another entry, or the number may get another account.
+            # After an accepted rollback the chain continues from another entry, and the number of a
+            # lost account may be given to a new one. So what was verified of the account no longer
+            # holds.
             self.verified.pop(state.account, None)
         if kind == "gone":
             self.gone.add(state.account)
@@ -166,7 +172,8 @@ class HeadsContent:
                     self.verified_streams[stream] = seq, head
             return
         if kind == "accepted-streams":
-            # Numbers of lost streams are given to others.
+            # After an accepted rollback, new streams get the numbers of lost ones. So what was
+            # verified of streams no longer holds.
             self.verified_streams.clear()
         elif at_us < self.streams_us:
             return  # written late by another process
@@ -245,7 +252,8 @@ def _verified(fields: dict[str, Any]) -> Verified:
         seq=fields["seq"],
         head=bytes.fromhex(fields["head"]),
         charged=tuple(fields["charged"]),
-        # Lines of earlier versions end with δ_c: no account allowed releases without a finite ε.
+        # Lines of earlier versions lack the permission of releases without a finite ε, which no
+        # account had then. It is 0.
         limit=tuple((*fields["limit"], 0)[:5]),
         carried=tuple(fields["carried"]),
         recharged=tuple(fields["recharged"]),

@@ -14,8 +14,8 @@ from pathlib import Path
 from storage.assurance.head_lines import HeadsContent, is_start, whole_file
 from storage.files.folders import create_file, make_folder, sync
 
-#: A file of heads is compacted once it exceeds two sizes: ``LONG`` bytes, and ``EACH`` bytes for
-#: every account, freeze and verified stream in it.
+#: A file of heads is compacted once it is longer than ``LONG`` bytes, and also longer than ``EACH``
+#: bytes for every account, freeze and verified stream in it.
 LONG, EACH = 2**20, 1024
 
 
@@ -25,8 +25,8 @@ class HeadsFile:
     def __init__(self, path: Path, long: int = LONG) -> None:
         self.path, self._long = path, long
         self.content = HeadsContent()
-        #: The present content of the file, if it has lost lines that this process read before.
-        #: None as long as the file has lost nothing.
+        #: The lines that the file has now, if it has lost lines that this process read before;
+        #: otherwise None.
         self._rest: HeadsContent | None = None
         self._read_to, self._inode = 0, 0
         self._first = b""
@@ -52,8 +52,8 @@ class HeadsFile:
         with self.path.open("rb") as file:
             first, stat = file.readline(), os.fstat(file.fileno())
             if first != self._first and is_start(first):
-                # A compacted file with the same content has replaced the file: it is read from its
-                # start.
+                # Another process has replaced the file by a compacted one with the same content, so
+                # it is read from its start.
                 self.content, self._rest, self._read_to = HeadsContent(), None, 0
             elif stat.st_size < self._read_to or (self._read_to and stat.st_ino != self._inode):
                 self._lost()
@@ -68,8 +68,8 @@ class HeadsFile:
                 else:
                     self._rest.take(line)
         if self._rest is not None:
-            # Somebody may have put an older copy of this file in its place. An account may then
-            # have one state from before and one read now, and the later state counts.
+            # Somebody may have replaced this file by an older copy of it. Of an account's state
+            # from before and the one that is read now, the later one counts.
             self.content.merge(self._rest)
             self.content.damaged += self._rest.damaged
             self._rest.damaged = []

@@ -48,9 +48,11 @@ class Publisher:
         #: For each account, the number of the last entry whose head was delivered.
         self._sent: dict[int, int] = {}
         self._sent_tips: StreamHeads = {}
-        #: True while no published heads are found for a ledger that has accounts.
+        #: True while a ledger that has accounts has no published heads. Then its charges are
+        #: refused.
         self.lacks_heads = False
-        #: The monotonic time of the last comparison, and how many accounts it left frozen.
+        #: The monotonic time of the last comparison with the published heads, and the number of
+        #: accounts that were frozen after it.
         self.looked_at: float | None = None
         self.frozen: int | None = None
 
@@ -79,7 +81,7 @@ class Publisher:
             tips = {tip.stream: (tip.seq, tip.head) for tip in read_tips(connection)}
             back = self._gone_back(connection, rows)
             if rows and _lost_fact(connection, self._log.streams):
-                # A lost fact of the journal may concern any query, so all accounts are frozen.
+                # The journal has lost a fact. It may concern any query, so all accounts are frozen.
                 back = [row.id for row in rows]
         self.frozen = sum(bool(row.frozen) for row in rows)
         self.lacks_heads = bool(rows) and not self._log.exist
@@ -104,7 +106,7 @@ class Publisher:
         try:
             self._log.publish(moved, at_us, tips)
         finally:
-            # The lines are delivered to others even if a file of heads cannot be written.
+            # The lines go to the operator's program even if a file of heads cannot be written.
             self._send(states, tips, at_us)
         return []
 
@@ -151,8 +153,8 @@ class Publisher:
         try:
             frozen = self._database.write(work)
         except StreamAlarm:
-            # The database has lost facts of this process's own journal stream too, so the write was
-            # refused. The next transaction opens a new stream and can succeed.
+            # The journal stream of this process has lost facts too, so this write was refused. The
+            # second attempt opens a new stream and can succeed.
             frozen = self._database.write(work)
         with self._database.read() as connection:
             freezes = frozen_at(connection, accounts)

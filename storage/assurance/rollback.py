@@ -91,7 +91,8 @@ def _unfreeze(
     old, charged = row.account.limit, row.account.charged
     fill = 0
     if published is not None and published.in_rho and not old.rho_femto:
-        # The entry that filled in ρ was lost with the first limit in ρ.
+        # The rollback has lost the first limit in ρ, and with it the entry that charged the ρ of
+        # all earlier charges. That ρ is charged again.
         fill = rho_to_fill(connection, row.id)
     filled = charged + PrivacyLoss(0, 0, fill)
     limits = _limits(old, published)
@@ -102,7 +103,8 @@ def _unfreeze(
     if counts_rho(limit.epsilon_nano):
         causes = _causes(connection, fill, limit, old, total - filled)
     else:
-        # ρ is filled in from the entries, should the account ever get a limit in ρ.
+        # At this limit in ε an account does not count in ρ. If it counts in ρ later, the ρ of its
+        # charges is worked out from its entries.
         total = replace(total, rho_femto=charged.rho_femto, unpriced=charged.unpriced)
         causes = _causes(connection, 0, limit, old, total - charged)
     for cause in causes:
@@ -138,7 +140,8 @@ def _total(charged: PrivacyLoss, published: Published | None) -> PrivacyLoss:
     total = _larger(charged, published.charged)
     if published.in_rho:
         return total
-    # ρ of several charges is at most that of one charge of the same ε.
+    # The published account had no limit in ρ, so its ρ may be incomplete. The ρ of the lost charges
+    # is at most that of a single charge of their whole ε.
     lost = total.epsilon_nano - charged.epsilon_nano
     return _larger(total, charged + PrivacyLoss(0, 0, pure_femto(lost)))
 
@@ -148,9 +151,10 @@ def _exhausted(limits: list[Limit], charged: PrivacyLoss) -> PrivacyLoss:
     total = charged
     for limit in limits:
         lost = max(0, limit.epsilon_nano - charged.epsilon_nano)
-        # Whichever of ε and ρ admitted the lost charges, their ρ is at most the larger of the two.
+        # The lost charges fitted the limit in ε or that in ρ. So their ρ is at most the larger of
+        # the two bounds.
         rho = max(limit.rho_femto, charged.rho_femto + pure_femto(lost))
-        # If it was ρ, their ε is unknown. So no later charge fits by ε.
+        # If they fitted the limit in ρ, their ε is unknown. So no later charge may fit by ε.
         unpriced = int(limit.rho_femto > 0)
         most = PrivacyLoss(limit.epsilon_nano, limit.delta_atto, rho, unpriced)
         total = _larger(total, most)
@@ -171,7 +175,8 @@ def _holding(limits: list[Limit], total: PrivacyLoss) -> tuple[Limit, PrivacyLos
         closing = widest if widest.rho_femto else closing
     if closing is None:
         return replace(widest, epsilon_nano=max(widest.epsilon_nano, total.epsilon_nano)), total
-    # Later charges fit by ρ alone, and this sum leaves no room for them.
+    # Marks the sum as having no finite ε, so later charges can fit by ρ alone. The limit in ρ
+    # equals the sum, so none fits.
     closed = replace(closing, rho_femto=total.rho_femto)
     return closed, replace(total, unpriced=max(1, total.unpriced))
 
@@ -184,7 +189,8 @@ def _limits(old: Limit, published: Published | None) -> list[Limit]:
     epsilon, delta, *in_rho = map(max, *zip(*pairs, strict=True))
     if counts_rho(epsilon):
         return [old, Limit.read((epsilon, delta, *in_rho))]
-    # Beyond 1000 there is no limit in ρ, and the later limit is the published one.
+    # With ε above 1000 an account has no limit in ρ. So if the published limit has one, the two
+    # limits cannot be combined, and the published one is used, because it is the later one.
     return [published.limit] if published.in_rho else [old, Limit(epsilon, delta)]
 
 

@@ -47,9 +47,10 @@ _ENTRIES: Select[Any] = select(
 
 CHARGE, RELEASE, LIMIT_CHANGE, FREEZE, UNFREEZE, GENESIS = (int(kind) for kind in EntryKind)
 
-#: One whole number per measure, as in ``accounting.measures``; a limit has its permission as well.
+#: One whole number per measure of privacy loss, as in ``accounting.measures``. The amounts of a
+#: limit end with its permission of releases without a finite ε, 1 or 0.
 Amounts = tuple[int, ...]
-#: The number of measures of an entry that is not counted in ρ: ε and δ.
+#: The number of measures (ε and δ) that an entry has if it is not counted in ρ.
 NOT_IN_RHO = 2
 _NO_LIMIT = (*NOTHING, 0)
 BEYOND = "leaves a limit in ρ beyond what its ε and δ_c allow"
@@ -62,8 +63,8 @@ class Bad:
     table: str
     row: str
     reason: str
-    #: The id of the only dataset that the row concerns, and that of the only analyst; 0 for none or
-    #: for several, such as the analyst of an account that all analysts share.
+    #: The ids of the dataset and of the analyst that the row concerns. An id is 0 if there is none
+    #: or several, such as the analyst of an account that all analysts share.
     dataset_id: int = 0
     analyst_id: int = 0
 
@@ -76,7 +77,7 @@ class Chains:
     """The rows of the accounts under verification, and the sums of their entries."""
 
     rows: dict[int, Row[Any]]
-    #: The condition that selects the accounts; None for all accounts.
+    #: The SQL condition that selects the accounts to verify; None for all accounts.
     concerned: ColumnElement[bool] | None = None
     sums: dict[int, ChainSums] = field(default_factory=dict)
 
@@ -129,7 +130,8 @@ def check_chains(
     waiting = iter(chains.rows.values())
     for id, rows in groupby(entries, itemgetter(0)):
         account = next(waiting, None)
-        # Accounts and entries are in the order of account ids, so a gap is a contradiction.
+        # Accounts and entries are both sorted by account id. If the two ids differ here, entries
+        # have no account or an account has no entries.
         if account is None or account.id > id:
             return Bad("entry", _name(id, next(rows)[1]), "belongs to no account")
         if account.id < id:
@@ -184,7 +186,9 @@ class ChainSums:
             since.recharged,
         )
         self.uncounted = since.uncounted
-        #: True after a limit in ρ beyond its promise, which only the end of a freeze may need.
+        #: True after the operator gave a frozen account a limit in ρ above the one that its ε and
+        #: δ_c allow. The next entry must unfreeze the account and leave no room; otherwise the
+        #: entry is reported.
         self._beyond = False
 
     @property
@@ -210,7 +214,8 @@ class ChainSums:
     def add(self, row: tuple[Any, ...]) -> str | None:
         """Add the next entry. Returns its contradiction in words, or None."""
         account, seq, kind, query, actor, at_us, digest, head, subject, *listed = row
-        # The entry is not counted in ρ if the column is null, and moves no permission alike.
+        # If the column of ρ or of the permission is null, the entry does not change it, and its
+        # digest does not cover it.
         end = NOT_IN_RHO if listed[2] is None else len(listed) - (listed[-1] is None)
         amounts: Amounts = tuple(listed[:end])
         self._seq += 1
@@ -281,7 +286,8 @@ class ChainSums:
             self._beyond = beyond and (kind, actor, self._frozen) == (LIMIT_CHANGE, OPERATOR, 1)
             return BEYOND if beyond and not self._beyond else None
         if self._beyond:
-            # Such an account is charged so much that nothing fits until it gets another limit.
+            # The account must be unfrozen with so large a charge that nothing fits until it gets
+            # another limit.
             self._beyond = False
             closed = kind == UNFREEZE and self._charged[3] and self._charged[2] == rho
             return None if closed else BEYOND

@@ -52,18 +52,18 @@ _VERSION = int(FactKind.UNTOLD_VERSION)
 _LIMIT = int(FactKind.LIMIT)
 _REQUEST = int(FactKind.REQUEST)
 _FREEZE = int(FactKind.FREEZE)
-#: A fact says that an account was frozen or freed: for each of these actions, the kind of the
-#: ledger entry that must exist for it.
+#: For each action of a fact that freezes or unfreezes an account: the kind of the ledger entry that
+#: must exist for it.
 _FREEZES = {
     "ledger.freeze": int(EntryKind.FREEZE),
     "ledger.accept_rollback": int(EntryKind.UNFREEZE),
 }
-#: The tables whose rows from before the journal can no longer change, so one digest covers all of
-#: them. Of queries it covers those that had ended.
+#: Tables whose rows from before the journal can no longer change. One digest per table covers all
+#: of these rows; for queries, those that had ended before the journal.
 _READ_ONLY = ("settlement", "audit", "query")
 
-#: A table and the subject of its facts, which identify a row. A version has no revision of its own:
-#: its facts raise the revision of its dataset.
+#: The key of a row: its table, and the subject by which facts name the row. A version has no
+#: revision of its own: its facts raise the revision of its dataset.
 _Place = tuple[str, bytes]
 
 
@@ -72,18 +72,20 @@ class Facts:
     """What the facts that were read say about rows that may change."""
 
     revisions: dict[_Place, list[int]] = field(default_factory=lambda: defaultdict(list))
-    #: For each row, its last revision and its state after that. The row of a version is identified
-    #: by the id of its dataset followed by its number.
+    #: For each row, the last revision that facts state, and the state of the row after it. The key
+    #: of a version is the id of its dataset followed by its number.
     states: dict[_Place, tuple[int, Any]] = field(default_factory=dict)
     adopted: dict[str, tuple[int, str, bytes]] = field(default_factory=dict)
     first_stream: int = 0
-    #: For each account, the numbers of those entries that set a limit by the word of a fact.
+    #: For each account, the numbers of the entries that facts name as changes of its limit.
     limits: dict[bytes, set[int]] = field(default_factory=lambda: defaultdict(set))
-    #: For each account, the last entry that a fact names, and when the account ends by that fact.
+    #: For each account, the last entry that a fact names, and the end of the account that this fact
+    #: states.
     ends: dict[bytes, tuple[int, Any]] = field(default_factory=dict)
-    #: How many facts state each kind of entry of a freeze, by the id of the account.
+    #: The number of facts by account id and kind of entry, for the entries that freeze or unfreeze.
     freezes: Counter[tuple[int, int]] = field(default_factory=Counter)
-    #: For each query, the attempt and the moment in microseconds of each takeover.
+    #: For each query that another process took over: the number and the moment, in microseconds, of
+    #: each further attempt.
     takeovers: dict[bytes, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
 
     def note(
@@ -177,7 +179,8 @@ def _check_rows(connection: Connection, facts: Facts) -> Bad | None:
         if revision is None:
             continue
         numbers = sorted(facts.revisions[table, key])
-        # The revisions of a row begin at 0 if the migration adopted it, and otherwise at 1.
+        # Facts must state every revision of a row. They begin at 0 if the migration adopted the
+        # row, and otherwise at 1.
         if not _follow(numbers, numbers[0], revision) or numbers[0] not in (0, 1):
             return Bad(table, name, f"is at revision {revision}, its facts at {numbers[-1]}")
     if rows != len(facts.states):
@@ -222,7 +225,7 @@ def _check_adopted(connection: Connection, facts: Facts) -> Bad | None:
         table = metadata.tables[name]
         rows = select(*(table.c[column] for column in COLUMNS[name]))
         if name == "query":
-            # Only queries that had ended before the journal existed have no salt.
+            # Selects the queries that had ended before the journal existed. Only they have no salt.
             rows = rows.where(table.c.salt.is_(None))
         ordered = connection.execute(rows.order_by(*(table.c[key] for key in KEYS[name])))
         count, digest, salt = facts.adopted.get(name, (0, "", b""))

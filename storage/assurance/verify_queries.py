@@ -117,7 +117,8 @@ class _Checker:
         self._own = lru_cache(maxsize=1024)(self._accounts_of)
         v = dataset_version.c
         self._versions = {tuple(row) for row in connection.execute(select(v.dataset_id, v.version))}
-        #: For each account over all datasets: what its analyst was charged before it was opened.
+        #: For each account over all datasets, the sum of its analyst's charges from before its
+        #: opening.
         self._before: dict[int, Amounts] = defaultdict(lambda: NOTHING)
 
     def check(self, row: Any, entries: list[tuple[Any, ...]]) -> Bad | None:
@@ -134,8 +135,8 @@ class _Checker:
         charged: set[int] = set()
         released, subject = 0, None
         for _, account, kind, at_us, bound, *listed in entries:
-            # An account that does not count in ρ (rho, the loss in zero-concentrated differential
-            # privacy) has entries in ε and δ alone. They are compared as if ρ were the price's.
+            # An account that does not count in ρ has entries in ε and δ alone. For the comparison
+            # they get the ρ of the query's price.
             in_rho = listed[2] is not None
             amounts = tuple(listed) if in_rho else (*listed[:2], *price[2:])
             if in_rho and stored[2] is None:

@@ -69,12 +69,13 @@ FACTS = (
     _d.id,
     _d.name,
     _d.owner_id,
-    # 0 until the domain is stored: that of a graph with named nodes is stored with its node list.
-    # The length is a part of the key under which facts are cached.
+    # The length of the domain is a part of the key under which facts are cached. It is 0 until a
+    # graph with named nodes gets its node list, which completes its domain. So facts are read again
+    # then.
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,
-    # A replacement of the description changes it, so it is a part of that key too.
+    # A part of that key too: it changes when the owner replaces the description.
     _d.created_us,
 )
 COLUMNS = (

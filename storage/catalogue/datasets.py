@@ -64,7 +64,8 @@ class Datasets:
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
         self.opened = OpenRecords(files, self._folder_of)
-        # Safe to share between threads. The key includes the values that change with the facts.
+        # Safe to share between threads. The cached facts never become stale, because the key
+        # contains values that change whenever the facts do.
         self._facts = lru_cache(maxsize=256)(partial(load_facts, database, files))
 
     def register(
@@ -236,7 +237,8 @@ class Datasets:
             dataset_id = self._id(connection, name)
             named = update(dataset).where(
                 _d.id == dataset_id,
-                # Once records are published, their nodes are known by number and get no names.
+                # Published records name nodes by number. So names are accepted only before the
+                # first version.
                 or_(_d.domain.is_(None), and_(_d.domain == counted, _d.versions == 0)),
                 _d.created_us == (_d.created_us if created_us is None else created_us),
             )

@@ -20,7 +20,7 @@ from mechanisms.model.domains import (
 from mechanisms.model.open_domain import OpenAttribute
 
 Labels = Sequence[int] | Sequence[str]
-#: A stored domain ends in these characters if it is a graph whose nodes have names, and only then.
+#: The end of the stored domain of a graph whose nodes have names. No other stored domain ends so.
 LABELLED = '"labelled":true}'
 KINDS: dict[str, type[Any]] = {
     "graph": GraphDomain,

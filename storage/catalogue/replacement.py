@@ -44,10 +44,10 @@ def replace_description(
         UploadRunning.
     """
     if connection.dialect.name == "postgresql":
-        # Danger: the lock waits for all charges, and all charges wait for it. So a replacement that
-        # is refused anyway must not ask for it.
+        # Danger: the lock below waits for all running charges, and all new charges wait for it. So
+        # a replacement that is refused anyway must fail before it takes the lock.
         _require_unused(connection, dataset_id)
-        # A grant that has not committed yet would be invisible below. This waits for it.
+        # Waits for grants that have not committed yet, because the second check would not see them.
         connection.execute(text("LOCK TABLE budget_account IN SHARE ROW EXCLUSIVE MODE"))
     _require_unused(connection, dataset_id)
     versions.refuse(connection, REPLACED, _u.dataset_id == dataset_id, _u.lease_until <= now_us())
@@ -61,7 +61,8 @@ def replace_description(
         "neighbouring": neighbouring.value,
         "records_per_person": records_per_person,
         "fixed_rows": domain.rows if isinstance(domain, TableDomain) else None,
-        # Later than before also on a clock that was set back.
+        # Later than the old moment, even if the clock was set back. The change of this moment
+        # invalidates cached facts and running uploads.
         "created_us": _later(connection, dataset_id),
     }
     connection.execute(update(dataset).where(_d.id == dataset_id).values(values))

@@ -85,8 +85,8 @@ class Scratch:
         finally:
             # A later sweep removes the files that cannot be removed now.
             with suppress(OSError, StoreFailed):
-                # The plan is removed first. A worker that writes a part later finds no plan and
-                # removes its part again.
+                # The plan is removed first. A worker that writes its part of the result later finds
+                # no plan, and removes that part again.
                 self._shared.remove(_plan_of(name))
                 for file in self._shared.names(_folder_of(name)):
                     self._shared.remove(file)

@@ -12,7 +12,8 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-#: For each table, the columns that the digest of its adopted rows covers.
+#: For each table, the columns that are covered by the digest of its adopted rows, which are older
+#: than the journal.
 COLUMNS: dict[str, tuple[str, ...]] = {
     "settlement": ("query_id", "attempt", "answer_hash", "at_us", "digest"),
     "audit": ("id", "at_us", "actor_id", "action", "subject", "detail"),
@@ -31,7 +32,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "dataset_version": ("dataset_id", "version", "published_us", "removed_us", "folder"),
 }
-#: For each table, the columns that fix the order in which its rows are hashed.
+#: For each table, the columns by which its adopted rows are sorted before they are hashed.
 KEYS: dict[str, tuple[str, ...]] = {
     "settlement": ("query_id",),
     "audit": ("id",),

@@ -132,8 +132,8 @@ class Database:
         self._write_lock = threading.Lock()
         #: The connection that writes to SQLite, guarded by ``_write_lock``.
         self._writer: Connection | None = None
-        #: True if ``_writer`` waits for locks of other processes, False if it fails immediately,
-        #: None before either was chosen.
+        #: True if ``_writer`` waits for locks of other processes, False if it fails immediately;
+        #: None until one of both is set.
         self._patient: bool | None = None
 
     @classmethod
@@ -300,8 +300,9 @@ class Database:
             self._closing.pop()()
         while self._readers:
             self._readers.pop().invalidate()
-        # A batch that began before the writer was closed may still run in the event loop's thread.
-        # SQLite reports a misuse of its API when a connection is closed under a statement.
+        # Waits for a batch that began before the writer was closed and still runs in the event
+        # loop's thread. SQLite reports a misuse of its API when a connection is closed under a
+        # statement.
         waited = self._write_lock.acquire(timeout=CLOSING_SECONDS)
         try:
             self._drop_writer()

@@ -17,7 +17,8 @@ REFUSED = {"40001", "40P01", "55P03"}
 #: Codes after which the same transaction may be run again: those of ``REFUSED``, too many
 #: connections, a server that starts, stops or has crashed, and a session that was ended.
 AGAIN = REFUSED | {"53300", "57P03", "57P01", "57P02"}
-TIMED_OUT = "57014"  # the statement took too long and is not run again
+#: PostgreSQL's code of a statement that took too long. It is not run again.
+TIMED_OUT = "57014"
 #: Codes of a machine whose disk is full or fails, or that has no memory or file descriptor left.
 #: Those of PostgreSQL are prefixes of SQLSTATE codes.
 NO_ROOM_SQLITE = frozenset(
@@ -65,7 +66,7 @@ def is_transient(error: BaseException) -> bool:
         return True
     state = getattr(cause, "sqlstate", None)
     # An error without an SQLSTATE code means that the server was not reached or closed the
-    # connection.
+    # connection, so the transaction may be run again.
     return state in AGAIN or (state is None and type(cause).__name__ == "OperationalError")
 
 

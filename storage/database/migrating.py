@@ -40,7 +40,8 @@ def _upgrade(engine: Engine) -> None:
     head, revisions = _revisions()
     with engine.execution_options(writing=True).begin() as connection:
         if engine.dialect.name == "postgresql":
-            # Another process may migrate for longer than the usual limits, so none apply here.
+            # Another process may migrate for longer than the usual time limits of a session, so
+            # they are turned off while this one waits.
             connection.execute(text("SET LOCAL lock_timeout = 0"))
             connection.execute(text("SET LOCAL statement_timeout = 0"))
         lock_for_transaction(connection, MIGRATION_LOCK)

@@ -26,7 +26,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.compiler import SQLCompiler
 
-#: A function from values by name, or of ``Each`` on SQLite by position, to the driver's arguments.
+#: Returns the driver's arguments for the values of one execution. The values are given by name, or
+#: by position for ``Each`` on SQLite.
 Arguments = Callable[[Any], Any]
 #: The prefix of the names of the parameters that ``Each`` makes for its columns.
 PREFIX = "each_"

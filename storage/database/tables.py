@@ -22,8 +22,9 @@ from sqlalchemy.schema import SchemaItem
 
 from storage.database.types import Big, Bytes, Int, Small, String, UuidBytes
 
-#: The schema that a process must know to change an account. A migration raises it, with the column
-#: ``epoch`` of every account, when processes of earlier versions must not charge any longer.
+#: The number of the schema that a process must know to change an account: a process changes only
+#: accounts whose column ``epoch`` has its own number. A migration raises both when processes of
+#: earlier versions must not charge any longer.
 EPOCH = 13
 
 metadata = MetaData(
@@ -71,9 +72,11 @@ api_key = _table(
     Column("created_us", Big, nullable=False),
     Column("last_used_us", Big),
     Column("revoked_us", Big),
-    Column("until_us", Big),  # refused from this moment on; null: never
-    Column("datasets", String),  # JSON list of the only dataset ids that it may query; null: all
-    # 1 if an account of its own takes its charges as well.
+    # Moment from which on the key is refused; null for never.
+    Column("until_us", Big),
+    # JSON list of the only dataset ids that the key may query; null for all datasets.
+    Column("datasets", String),
+    # 1 if the key has an account of its own, which is charged too.
     Column("limited", Small, nullable=False, server_default=text("0")),
     Column("revision", Big, nullable=False, server_default=text("0")),
     CheckConstraint("length(secret_hash) = 32", name="hash"),
@@ -109,7 +112,8 @@ dataset = _table(
     Column("domain", String),
     Column("neighbouring", String, nullable=False),
     Column("records_per_person", Int, nullable=False),
-    # The row count of a `replace` table, which is public from the first accepted upload.
+    # The row count of a table whose neighbouring relation is ``replace``. It is public from the
+    # first accepted upload on.
     Column("fixed_rows", Big),
     Column("version", Int, nullable=False, server_default=text("0")),  # read by queries; 0 if none
     Column("versions", Int, nullable=False, server_default=text("0")),  # how many so far
@@ -154,8 +158,10 @@ _index_where("upload_preparing", "state = 0", upload.c.dataset_id, unique=True)
 budget_account = _table(
     "budget_account",
     Column("id", Big, primary_key=True),
-    Column("rank", Small, nullable=False),  # AccountRank; locks are taken in order (rank, id)
-    # An id is 0 if the account covers all of them: NULL would not count as equal in UNIQUE.
+    # An ``AccountRank``, the kind of the account. Accounts are locked in the order of rank and id.
+    Column("rank", Small, nullable=False),
+    # 0 stands for all datasets or all analysts. NULL would not do, because UNIQUE treats two NULLs
+    # as different.
     Column("dataset_id", Big, nullable=False),
     Column("analyst_id", Big, nullable=False),
     Column("key_id", String, nullable=False, server_default=text("''")),  # "" for all keys
@@ -174,8 +180,8 @@ budget_account = _table(
     Column("epoch", Small, nullable=False, server_default=text("13")),  # EPOCH of its schema
     Column("until_us", Big),  # takes no new charge from this moment on; null: never
     UniqueConstraint("rank", "dataset_id", "analyst_id", "key_id"),
-    # The last defence behind the guard: no statement can store sums that
-    # ``accounting.account.admits`` would refuse.
+    # Repeats the guard, the condition of the UPDATE that charges. So no other statement can store
+    # sums that ``accounting.account.admits`` would refuse.
     CheckConstraint(
         "charged_eps_n >= 0 AND charged_rho_f >= 0 AND charged_unpriced >= 0"
         " AND charged_delta_a BETWEEN 0 AND lim_delta_a"
@@ -222,7 +228,8 @@ budget_request = _table(
     Column("granted_eps_n", Big),
     Column("granted_delta_a", Big),
     Column("granted_until_us", Big),
-    # The texts are null once they are erased, and so is the salt of their digests.
+    # Erasing a request sets the texts to null, and also the salt, so that nobody can confirm a
+    # guess of a text by its digest.
     Column("purpose", String),
     Column("reason", String),
     Column("salt", Bytes),
@@ -239,7 +246,7 @@ budget_request = _table(
     Index("ix_budget_request_analyst_id", "analyst_id", "created_us"),
     Index("ix_budget_request_dataset_id", "dataset_id", "created_us"),
 )
-# An analyst has one open request per dataset at most.
+# Allows one open request per analyst and dataset.
 _index_where(
     *("budget_request_open", "state = 0"),
     *(budget_request.c.dataset_id, budget_request.c.analyst_id),
@@ -267,9 +274,10 @@ query = _table(
     Column("created_us", Big, nullable=False),
     Column("settled_us", Big),
     Column("release_us", Big),
-    Column("form", Small, nullable=False, server_default=text("1")),  # of ``request``
-    # Random bytes under the digests that the journal holds of this row; null in rows that ended
-    # before schema 0008.
+    # The number of the canonical form in which ``request`` is stored.
+    Column("form", Small, nullable=False, server_default=text("1")),
+    # Random bytes that salt the digests of this row in the journal; null in rows that ended before
+    # schema 0008.
     Column("salt", Bytes),
     Column("rho_f", Big),  # null before schema 0009, as the next
     Column("unpriced", Big),
@@ -297,10 +305,11 @@ entry = _table(
     Column("at_us", Big, nullable=False),
     Column("digest", Bytes, nullable=False),
     Column("head", Bytes, nullable=False),
-    # The subject, which the digest covers too. It is null in most kinds, and before schema 0003.
+    # The subject: a digest of what the entry binds besides its amounts, such as the request of a
+    # charge. It is null in most kinds of entries, and before schema 0003.
     Column("bound", Bytes),
-    # Null where the entry is not counted in ρ: before schema 0009, and in accounts whose limit is
-    # too large for it. A limit has its δ_c in the second.
+    # Null if the entry is not counted in ρ: before schema 0009, and in accounts whose ε is too
+    # large for a limit in ρ. In an entry of a limit, the second column has the δ_c.
     Column("d_rho_f", Big),
     Column("d_unpriced", Big),
     Column("d_gaussian", Big),  # of limits since schema 0010; null elsewhere

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-#: The number of values that a copy writes in one piece.
+#: The number of values that are copied at a time, which bounds the memory of a copy.
 PIECE = 1 << 20
 
 

@@ -130,7 +130,8 @@ class TextLabels(_Labels[str]):
         ends = np.zeros(1, np.int64)
         if len(array):
             ends = np.frombuffer(offsets, np.int64)[: len(array) + 1]
-        # An Arrow buffer is absent if there is no text, and may be longer than the text.
+        # Arrow has no text buffer if all labels are empty. The buffer may also be longer than the
+        # text.
         content = np.frombuffer(text, np.uint8) if text else np.zeros(0, np.uint8)
         return cls(content[: ends[-1]], ends)
 
@@ -148,7 +149,7 @@ class TextLabels(_Labels[str]):
             len(self), pa.py_buffer(self._offsets), pa.py_buffer(self._text)
         )
         indices = pc.index_in(names.cast(pa.large_string()), value_set=labels)
-        # Names that are missing get the code −1, as unknown names do, because no label is missing.
+        # A missing name gets the code −1, as an unknown name does, because no label is missing.
         codes: NDArray[np.int32] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 

@@ -121,7 +121,8 @@ class EdgeCollector:
         if self._degrees.max() <= self._domain.max_degree:
             return over
         degrees = before.copy()
-        # Edges are searched in pieces, because sorting takes ten times the memory of its input.
+        # The edges that raise a degree above its bound are searched in pieces, because sorting
+        # takes ten times the memory of its input.
         for first in range(0, len(source), PIECE):
             piece = slice(first, first + PIECE)
             ends = np.column_stack((source[piece], target[piece])).ravel()

@@ -46,8 +46,8 @@ class OpenColumn:
         self, column: NDArray[Any], scratch: Path | None
     ) -> tuple[NDArray[np.int32], OpenValues]:
         """The column with codes in the order of the values' bytes, and the values."""
-        # A column without rows gets the empty text as its value, because searches need at least
-        # one.
+        # A column without rows gets the empty text as its only value, because searches in the
+        # values need at least one.
         numbered = self._codes or {"": 0}
         texts = sorted((text.encode(), code) for text, code in numbered.items())
         rank = np.empty(len(texts), np.int32)

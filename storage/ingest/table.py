@@ -28,7 +28,8 @@ class CodedTable:
     codes: dict[str, NDArray[Any]]
     values: dict[str, NDArray[np.float64]]
     days: dict[str, NDArray[np.int32]]
-    #: The number of each row's person, ascending; None in a table without persons.
+    #: For each row, the number of its person; rows are sorted by it. None in a table without
+    #: persons.
     persons: NDArray[np.int32] | None = None
     open_values: dict[str, OpenValues] = field(default_factory=dict)
 
@@ -133,7 +134,8 @@ class RowCollector:
     def _check_most(self, batch: Batch) -> None:
         described = self._domain.max_rows if self._domain.rows is None else self._domain.rows
         rows = self._rows + batch.rows
-        # In a table with persons only kept rows count, and they are chosen after the last batch.
+        # In a table with persons the bound is on kept rows: a public number for each person. They
+        # are chosen when all rows have been read, so they cannot be counted here.
         if self._persons is None and described is not None and rows > described:
             reason = "rows", f"more rows than the {described} described"
             refuse(*batch.numbering.refusal(described - self._rows, *reason))

@@ -15,8 +15,8 @@ from storage.database.tables import journal
 from storage.journal.facts import FIRST_CHANGE, FactKind, changed
 from storage.journal.streams import record
 
-#: Microseconds before the last read from which the next one begins: a transaction may commit a
-#: fact later than others whose moment is later.
+#: Each read begins this many microseconds before the previous one. A transaction may commit a fact
+#: later than another transaction whose fact has a later moment, and would be missed otherwise.
 OVERLAP_US = 600 * 1_000_000
 
 _j = journal.c

@@ -43,8 +43,8 @@ class FactKind(IntEnum):
     UNTOLD_KEY = 97
     UNTOLD_DATASET = 98
     UNTOLD_VERSION = 99
-    #: A start from which on the service publishes heads of accounts. If their file is missing
-    #: later, it was lost.
+    #: States that the service publishes heads of accounts from this start on. If their file is
+    #: missing later, it was lost.
     UNTOLD_HEADS = 103
 
 

@@ -73,19 +73,19 @@ class Layout:
         return packed[: self._first], packed[self._first + _NUMBER.size :]
 
 
-#: Encodings of an entry: account, kind, query id, actor, ε, δ, moment. The second also has a
-#: subject. The key is the length of the query id in bytes, 0 for an entry without a query.
+#: Two encodings of an entry: account, kind, query id, actor, ε, δ, moment; the second also has a
+#: subject. Each depends on the length of the query id in bytes, 0 for an entry without a query.
 _ENTRY, _ENTRY_WITH_SUBJECT = (
     {length: Layout(name, f"q q {length}s q q q q") for length in (0, 16)}
     for name in (b"privypurse entry 1", b"privypurse entry 2")
 )
-#: The encoding of entries that count in ρ: account, kind, query id, actor, ε, δ, ρ, releases
-#: without a finite ε, moment; and the subject, empty if there is none.
+#: The encoding of entries that count in ρ: account, kind, query id, actor, ε, δ, ρ, number of
+#: releases without a finite ε, moment; and the subject, empty if there is none.
 _ENTRY_IN_RHO = {
     length: Layout(b"privypurse entry 3", f"q q {length}s q q q q q q") for length in (0, 16)
 }
-#: The encoding of entries that change a limit: after δ_c the permission of releases without a
-#: finite ε, 1 or 0 or −1.
+#: The encoding of entries that change a limit: δ_c, and then the change of the permission of
+#: releases without a finite ε, 1 or 0 or −1.
 _ENTRY_OF_LIMIT = {
     length: Layout(b"privypurse entry 4", f"q q {length}s q q q q q q q") for length in (0, 16)
 }
@@ -93,7 +93,8 @@ _ENTRY_OF_LIMIT = {
 #: second has the id of an API key as well.
 _ACCOUNT = Layout(b"privypurse account 1", "q q q").digest
 _KEY_ACCOUNT = Layout(b"privypurse key account 1", "q q q").digest
-#: The subject of a charge: ids of query, analyst and dataset; key, hash of the body, request.
+#: The subject of a charge: the ids of the query, analyst and dataset; the idempotency key, the hash
+#: of the body, and the request.
 request_subject = Layout(b"privypurse request 1", "16s q q").digest
 #: The subject of a release: query id, version of the dataset, end of the lease in microseconds.
 release_subject = Layout(b"privypurse release 1", "16s q q").digest

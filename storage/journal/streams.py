@@ -26,8 +26,8 @@ from storage.journal.layouts import EMPTY_HEAD, fact_digest, next_head
 
 _s, _j = journal_stream.c, journal.c
 
-#: Advances a stream by one batch. It updates no row if the stream's number of facts or its head
-#: differs from what this process last wrote.
+#: Writes the new length and head of a stream after a batch of facts. It updates no row if another
+#: process has changed the stream, which raises an alarm.
 ADVANCE = Each(
     (_s.id, _s.seq, _s.head, column("last", Big), column("next_head", Bytes)),
     lambda each: (
@@ -50,12 +50,13 @@ FIRST_FACT = (
     .label("first")
 )
 
-#: For each engine: the streams whose first facts were read, with the moment at which each opened;
-#: and the number and length of every stream that these facts name.
+#: For each database engine: the moments at which those streams opened whose first facts were read;
+#: and every stream, with its number of facts, that these first facts name. First facts never
+#: change, so each is read once.
 _NAMES: WeakKeyDictionary[Engine, tuple[dict[int, int], set[tuple[int, int]]]]
 _NAMES = WeakKeyDictionary()
-#: Keys of ``Connection.info``: the stream of the connection, and a stream that it lost and is to
-#: name. The dictionary lives as long as the connection to the database.
+#: Keys of ``Connection.info``: the stream of the connection, and a lost stream that the next stream
+#: must name. The dictionary lives as long as the connection to the database.
 STREAM, LOST = "privypurse.stream", "privypurse.lost"
 
 
@@ -126,11 +127,12 @@ def read_tips(connection: Connection) -> list[Tip]:
     current = {id: opened_us for id, opened_us, *_ in rows}
     opened, named = _NAMES.get(connection.engine, ({}, set()))
     if not opened.items() <= current.items():
-        # Danger: a restored backup lacks streams that named others, and these are tips again.
+        # Danger: a restored backup lacks streams, and other streams may have been named only by
+        # these. They are tips (heads that no stream names) again, so everything is read anew.
         opened, named = {}, set()
     new = current.keys() - opened.keys()
     if new:
-        # These are copies, because another thread may be reading the others.
+        # Copied before they change, because another thread may be reading the old collections.
         opened, named = dict(opened), set(named)
         first_facts = select(_s.id, FIRST_FACT).where(_s.id.between(min(new), max(new)))
         for id, text in connection.execute(first_facts):

@@ -25,9 +25,10 @@ from storage.errors import Busy, CommitUnknown, LedgerAlarm, StreamAlarm
 
 T = TypeVar("T")
 
-#: The most members of a batch that runs on the event loop and blocks it for some milliseconds.
+#: The most requests in a batch that runs on the event loop, which it blocks for some milliseconds.
 MOST_INLINE = 64
-#: The most members of a batch in a thread; this bounds the time for which it holds its locks.
+#: The most requests in a batch that runs in a thread. This bounds the time for which the batch
+#: holds its locks.
 MOST = 512
 
 
@@ -48,7 +49,8 @@ class Writer:
     ) -> None:
         self._database, self._run, self._on_alarm = database, run, on_alarm
         self._most = MOST_INLINE if database.embedded else MOST
-        # Two threads: a call that waits for the write lock must not delay the commit that frees it.
+        # Two threads, because a call that waits for the write lock must not delay the commit that
+        # frees it.
         self._disk: Executor = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._thread: Executor = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._closed = False
@@ -100,7 +102,8 @@ class Writer:
                     if isinstance(outcome, LedgerAlarm):
                         await loop.run_in_executor(self._thread, self._on_alarm, member)
             except Exception as error:
-                # Resolves every waiter even after an unexpected error. Committed charges are kept.
+                # Every waiting request gets an outcome, even after an unexpected error. Committed
+                # charges are kept.
                 outcomes = [error for _ in batch]
             for (_, future), outcome in zip(batch, outcomes, strict=True):
                 if future.done():
@@ -116,13 +119,15 @@ class Writer:
             assert len(outcomes) == len(members), "every member has one outcome"
             return outcomes
         except (Busy, CommitUnknown, StreamAlarm) as error:
-            # Nothing is written, or the commit is unknown: every member gets the same error. After
-            # a StreamAlarm the members would succeed one by one, and the alarm would be lost.
+            # Nothing is written, or it is unknown whether the commit succeeded. So every request
+            # gets the same error. After a StreamAlarm a second attempt would succeed and hide the
+            # alarm.
             return [type(error)(*error.args) for _ in members]
         except Exception as error:
             if len(members) == 1:
                 return [error]
-            # A member has failed. Each then gets its own transaction, so the others succeed.
+            # One request of the batch has failed. Each then gets a transaction of its own, so the
+            # others succeed.
             return [one for member in members for one in await self._outcomes([member])]
 
     async def _committed(self, members: Sequence[Any]) -> Sequence[Any]:
@@ -139,7 +144,8 @@ class Writer:
                     loop = asyncio.get_running_loop()
                     commit = loop.run_in_executor(self._disk, transaction.commit)
                 except RuntimeError:
-                    # The threads were closed meanwhile, so the transaction is committed here.
+                    # The service is stopping and has closed its threads, so the transaction is
+                    # committed in this one.
                     transaction.commit()
                 else:
                     await commit

@@ -36,14 +36,14 @@ Refusal = AccountingError | StorageError
 _a = budget_account.c
 LIMITS = (*(_a[measure.limit] for measure in MEASURES), _a[GAUSSIAN])
 SUMS = tuple(_a[measure.charged] for measure in MEASURES)
-#: The columns of an entry that hold its signed amounts, one per measure.
+#: The columns with the signed amounts by which an entry changes its account, one per measure.
 MOVED = tuple(measure.moved for measure in MEASURES)
-#: The same for an entry that changes a limit.
+#: The same columns of an entry that changes a limit, which may also change a permission.
 MOVED_LIMIT = (*MOVED, MOVED_GAUSSIAN)
 #: The columns of ``budget_account`` that ``AccountBalance.of`` reads, in their order.
 BALANCE = (_a.frozen, _a.until_us, *LIMITS, *SUMS)
 _SUMS_FROM = 2 + len(LIMITS)
-#: The accounts in the words of a refusal, which continues with an ``Obstacle``.
+#: The name of each account in the text of a refusal. An ``Obstacle`` continues that text.
 ACCOUNT_NAMES = {
     AccountRank.KEY: "the limit of the API key",
     AccountRank.ANALYST_ON_DATASET: "the allowance for this dataset",

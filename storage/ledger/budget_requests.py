@@ -34,7 +34,7 @@ _REQUESTS = (
 )
 #: The condition of the unique index of open requests, as a literal so that the index is found.
 _IS_OPEN = _r.state == literal_column("0")
-#: The columns that a fact states as they are.
+#: The columns whose values a fact of the journal repeats.
 _STATED = (
     *("dataset_id", "analyst_id", "eps_n", "delta_a", "until_us", "created_us", "state"),
     *("decided_us", "granted_eps_n", "granted_delta_a", "granted_until_us"),

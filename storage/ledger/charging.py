@@ -105,8 +105,8 @@ class _Batch:
     """The reserves of one transaction, and the rows that they share."""
 
     accounts: dict[AccountKey, _Charging]
-    #: For each dataset id: a row of the id, the current version, and the moment of the charge in
-    #: microseconds.
+    #: For each dataset id: a row of the id, the current version of its records, and the moment of
+    #: this transaction in microseconds.
     versions: dict[int, Any]
     #: The analyst id and idempotency key of each query that exists, because a second request under
     #: the same key is not charged.
@@ -115,7 +115,8 @@ class _Batch:
     #: 32 random bytes per request, joined. They salt the digests of private values in the journal,
     #: so that nobody can confirm a guess of such a value.
     salts: bytes
-    #: The accounts of each pair of a dataset and an analyst, in lock order; None if there is none.
+    #: For each pair of a dataset and an analyst, its accounts in the order of locking; None stands
+    #: for an account that does not exist.
     pairs: dict[tuple[int, int], Sequence[_Charging | None]] = field(default_factory=dict)
     queries: list[dict[str, Any]] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
@@ -140,7 +141,8 @@ class _Batch:
             if limited is None:
                 return NotFound("the key has no account")
             accounts.insert(0, limited)
-        # The moment of this transaction: an account may have ended since the look-up.
+        # The moment is that of this transaction, because an account may have ended since the
+        # look-up.
         _, version, at_us = self.versions[request.dataset_id]
         refusal = refusal_of([account.balance for account in accounts], request.charge, at_us)
         if refusal is not None:
@@ -153,7 +155,8 @@ class _Batch:
         row = self._row(request, version, at_us)
         self.queries.append(row)
         cause = charge_of(row, at_us)
-        # Made once for all accounts: most of the time of a charge is that of small objects.
+        # Accounts that count alike share one object, because making small objects takes most of the
+        # time of a charge.
         entries: dict[bool, SharedEntry] = {}
         for account in accounts:
             entry = entries.get(account.counts_rho)

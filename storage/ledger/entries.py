@@ -66,14 +66,16 @@ CHANGES: dict[EntryKind, Each] = {
     EntryKind.RELEASE: _change(None, SUMS),  # the amounts are negative
     EntryKind.LIMIT_CHANGE: _change(_limits_hold, LIMITS),
     EntryKind.FREEZE: _change(lambda _: _c.frozen == 0, frozen=1),
-    # Adds the charges that were lost when an old backup was restored.
+    # Adds the charges that were lost when an old backup was restored, and then unfreezes the
+    # account.
     EntryKind.UNFREEZE: _change(lambda _: _c.frozen == 1, SUMS, frozen=0),
     EntryKind.GENESIS: _change(lambda _: _c.seq == 0, LIMITS),
 }
-#: The ρ that an account is charged afterwards. It is no new release, so a freeze does not stop it.
+#: Charges the ρ of earlier queries, when an account first counts in ρ. It is no new release, so it
+#: is possible while the account is frozen.
 FILL = _change(lambda charge: admits(LIMITS, SUMS, charge), SUMS)
-#: An entry has its own values of the first columns, and shares the others with the entries that the
-#: same cause makes on other accounts.
+#: The columns that differ between the entries of one cause on several accounts. The entries share
+#: all other columns.
 _OWN = ("account_id", "seq", "digest", "head")
 _SHARED = ("kind", "query_id", "actor", "at_us", "bound", *MOVED_LIMIT)
 ENTRIES = InsertEach(entry, (*_OWN, *_SHARED))
@@ -166,7 +168,7 @@ def change_account(
     account.add(SharedEntry(cause))
     fills = cause.kind == EntryKind.CHARGE and cause.query_id is None
     change = FILL if fills else CHANGES[cause.kind]
-    # A limit moves one column more than ``account.values`` sums.
+    # The amounts come from the cause, because ``account.values`` lacks the permission of a limit.
     values = (row.id, row.seq, account.head, account.seq, *cause.amounts)
     if not change.of_each(connection, [values])():
         return None

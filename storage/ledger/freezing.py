@@ -22,7 +22,7 @@ from storage.journal.layouts import EntryKind
 from storage.journal.streams import record
 from storage.ledger.entries import Cause, change_account
 
-#: The actor id of an entry that no user caused.
+#: The actor id of entries that no user caused: the operator or the service itself did.
 OPERATOR = 0
 
 _a, _e = budget_account.c, entry.c
@@ -69,8 +69,8 @@ def ring(database: Database, concerned: ColumnElement[bool]) -> tuple[list[int],
         with database.read() as connection:
             accounts = connection.execute(select(_a.id).where(concerned)).scalars().all()
         for id in accounts:
-            # Freezing fails for a row that violates a constraint, as does every other change. So
-            # such an account cannot be charged either.
+            # A row that violates a constraint cannot be frozen. It cannot be charged either,
+            # because every other change of it fails too.
             with suppress(LedgerAlarm):
                 frozen += database.write(partial(freeze, accounts=[id], at_us=at_us))
     return frozen, at_us

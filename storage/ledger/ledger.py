@@ -242,7 +242,8 @@ class Ledger:
             raise AccountFrozen("this process finds no published heads of the ledger")
         outcome: Reservation | Replay | None = await self._writer.run(request)
         if outcome is None:
-            # None means that a query with this idempotency key exists.
+            # None means that a query with this idempotency key exists already, so its stored answer
+            # is returned or it is taken over.
             key = (request.analyst_id, request.stored_key, request.body_hash, request.equals)
             outcome = await asyncio.to_thread(self.replay, *key)
         if outcome is not None:
@@ -352,7 +353,8 @@ def _record_limit(connection: Connection, action: str, account: AccountRow, acto
     limit = account.account.limit
     state: dict[str, Any] = {"limits": list(limit.amounts)}
     detail: dict[str, Any] = limit.as_dict()
-    # Facts of accounts without an end have the fields of schema 0008, which had no ends.
+    # Without an end, the text has no ``until_us``. So it equals the facts of schema 0008, which had
+    # no ends.
     if account.until_us is not None:
         state["until_us"] = detail["until_us"] = account.until_us
     fact = changed(

@@ -29,7 +29,7 @@ from storage.ledger.accounts import SUMS, AccountKey, AccountRow, find_account
 from storage.ledger.entries import NOTHING, Cause, change_account, charge_of
 from storage.ledger.requests import QueryState
 
-#: The kinds of entries that change what is charged.
+#: The kinds of entries that change the charged amounts of an account.
 MOVING = [int(EntryKind.CHARGE), int(EntryKind.RELEASE), int(EntryKind.UNFREEZE)]
 
 _a, _q = budget_account.c, query.c
@@ -60,7 +60,8 @@ def open_account(
     return find_account(connection, key)
 
 
-#: The limit to set, given the one that the account has then; None of an account that is opened.
+#: Returns the limit to set. The argument is the present limit, or None if the account is being
+#: opened.
 NewLimit = Callable[[Limit | None], Limit]
 
 
@@ -106,7 +107,8 @@ def set_limit(
             if ranges_over_all:
                 opened = _charged(connection, opened, key.analyst_id, actor_id)
             return opened, True
-    # Locked until the change is written, or concurrent changes would make each other start again.
+    # The row is locked until the change is written. Otherwise concurrent changes would conflict,
+    # and all but one would have to start again.
     before = find_account(connection, key, hold=True)
     if before is None:
         raise PreconditionFailed("there is no such account yet")
@@ -169,7 +171,7 @@ def rho_to_fill(connection: Connection, account_id: int) -> int:
 def largest_composition(connection: Connection, account_id: int) -> int:
     """The largest δ_c that the account ever had, in units of 10⁻¹⁸."""
     e = entry.c
-    # Sorted here: to sort by number, SQLite would read all entries of the account.
+    # Sorted in Python, because SQLite would read all entries of the account to sort them by number.
     moves = select(e.seq, e.d_unpriced).where(
         e.account_id == account_id,
         e.query_id.is_(None),
@@ -202,12 +204,14 @@ def _charged(
     charged = select(*SUMS).where(
         _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
     )
-    # Summed here, because a sum over many accounts may exceed the 64 bits of a database's integer.
+    # Summed in Python, because a sum over many accounts may exceed the 64 bits of a database's
+    # integer.
     spent = sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
-    # What has no finite ε fits no account in which ε alone counts.
+    # This refuses charges without a finite ε too, because the new account counts ε alone.
     if not admits(limit.amounts, NOTHING, spent.amounts):
         raise BelowSpent(spent=spent)
-    # These charges have the moment of the genesis entry; later charges have a later one.
+    # These charges get the moment of the account's first entry. Verification recognises them by it,
+    # because later charges have a later moment.
     genesis = select(entry.c.at_us).where(entry.c.account_id == account.id, entry.c.seq == 1)
     at_us = connection.execute(genesis).scalar_one()
     own = _q.analyst_id == analyst_id, _q.state == int(QueryState.RUNNING)
@@ -233,5 +237,5 @@ def _check(key: AccountKey, limit: Limit) -> None:
     if not limit.loss.fits(LARGEST):
         raise ValueError("a limit is at most ε = 10⁹ and below δ = 1")
     if key.rank == AccountRank.ANALYST and limit.rho_femto:
-        # Its opening charge and its verification know the sums of ε and δ alone.
+        # The charge at the opening of such an account, and its verification, add up ε and δ alone.
         raise ValueError("an account over all datasets has no limit in ρ")

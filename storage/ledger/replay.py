@@ -30,15 +30,16 @@ _ENDING = (
     .correlate(query)
     .scalar_subquery()
 )
-#: The attempt of the settlement of a query. Before schema 0008 this row, and not a fact, recorded
-#: that a query had ended.
+#: The attempt that ended a query, by its row of the table ``settlement``. Before schema 0008 this
+#: row, and not a fact of the journal, recorded the end.
 _SETTLEMENT = (
     select(settlement.c.attempt)
     .where(settlement.c.query_id == _q.id)
     .correlate(query)
     .scalar_subquery()
 )
-#: The columns that ``judge`` reads. The labels keep them apart from columns of other tables.
+#: The columns that ``judge`` reads. Labels distinguish them from columns of other tables in the
+#: same statement.
 COLUMNS = (
     _q.id.label("query_id"),
     _q.body_hash,

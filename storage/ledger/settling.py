@@ -28,8 +28,8 @@ from storage.ledger.requests import QueryState, Reservation, Settle
 _q, _a, _e = query.c, budget_account.c, entry.c
 _RUNS = _q.state == int(QueryState.RUNNING)
 
-#: Stores each reply whose attempt still holds the query. A returned row is a stored reply:
-#: ``number`` is its position in the batch.
+#: Stores each reply whose attempt is still the latest of its query. A row is returned for each
+#: stored reply; ``number`` is its position in the batch.
 SETTLE = Each(
     (
         *(_q.id, _q.attempt, _q.answer, _q.answer_hash, _q.answer_status, _q.release_us),
@@ -70,7 +70,8 @@ _RELEASE = (
     )
     .returning(_q.analyst_id, _q.dataset_version, _q.lease_until)
 )
-#: The accounts of a query, with the amounts that each was charged.
+#: Returns the accounts of a query, with the amount that was charged to each, so that it can be
+#: given back.
 _CHARGED = (
     select(_a.id, *(_e[name] for name in MOVED))
     .join_from(entry, budget_account, _e.account_id == _a.id)

@@ -15,14 +15,15 @@ from storage.ledger.accounts import SUMS
 #: Danger: a sum of 64-bit amounts may exceed 64 bits. So the database adds the upper and the lower
 #: half of each amount separately; a half of at most 2³² can be added two thousand million times.
 _HALF = 1 << 32
-#: Datasets are added up one by one by an index, or if more than one in this many are named, all in
-#: one pass over the accounts: to read each account where it is stored takes several times as long.
+#: If at most one dataset in this many is named, an index finds the accounts of each. Otherwise one
+#: pass over all accounts adds them up: reading an account by an index takes several times as long.
 _FEW = 4
 
 
 _a = budget_account.c
 _RANK = int(AccountRank.ANALYST_ON_DATASET)
-#: Of ε and δ: an account counts ρ from its first δ_c on, so sums of it say nothing.
+#: Sums of ε and δ alone. Accounts begin to count ρ at different moments, so sums of ρ would say
+#: nothing.
 _SUMS = (
     func.count(),
     *(func.sum(part) for column in SUMS[:2] for part in (column // _HALF, column % _HALF)),
@@ -67,7 +68,8 @@ def analyst_counts(connection: Connection, names: Collection[str]) -> dict[str, 
     """How many analysts have an allowance on each of these datasets, by an index alone."""
     a = budget_account.c
     own = (a.rank == int(AccountRank.ANALYST_ON_DATASET), a.dataset_id == dataset.c.id)
-    # A join would begin with the accounts, and read those of all datasets.
+    # A subquery, because the database would begin a join with the accounts, and read those of all
+    # datasets.
     count = select(func.count()).select_from(budget_account).where(*own).scalar_subquery()
     rows = connection.execute(select(dataset.c.name, count).where(dataset.c.name.in_(names)))
     return {row.name: int(row[1]) for row in rows}

@@ -29,8 +29,8 @@ _IDENTITY = (
     .where(_i.issuer == bindparam("issuer"), _i.subject == bindparam("subject"))
 )
 _FIND = Hot(_IDENTITY)
-#: How many hexadecimal digits of a digest are in the name of a user. The longer name is used only
-#: if the shorter one is taken.
+#: The lengths, in hexadecimal digits, of the digest in the name of a new user. The longer one is
+#: used only if the shorter name is taken.
 DIGITS = (16, 64)
 
 

@@ -73,7 +73,8 @@ def record_key(
 def key_state(row: Any) -> dict[str, Any]:
     """What the fact of a key's last change says; ``row`` is of the table ``api_key``."""
     state = {name: getattr(row, name) for name in COLUMNS["api_key"]}
-    # Facts of keys without restrictions have the fields of schema 0008, which had no restrictions.
+    # Without restrictions, the state has only the fields of schema 0008. So it equals the facts
+    # that were written before restrictions existed.
     if row.limited or row.until_us is not None or row.datasets is not None:
         state |= {name: getattr(row, name) for name in ("limited", "until_us", "datasets")}
     # This hash needs no salt: the secret has 256 random bits, so nobody can guess it and confirm

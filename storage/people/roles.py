@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, insert, literal_column, select
 from storage.database.tables import identity, user_role, users
 
 _u, _r = users.c, user_role.c
-# The comma is a literal in the SQL text, because a parameter would be sent at every execution.
+# A comma as a literal in the SQL text, because a parameter would be sent at every execution.
 _COMMA: Any = literal_column("','")
 #: The roles of a row of ``users``, joined by commas.
 ROLES = (

@@ -196,7 +196,8 @@ class Users:
                 connection.execute(statement)
                 detail["disabled"] = disabled
             if disabled:
-                # Ends the sessions of a disabled user, who must sign in again once enabled.
+                # Ends the sessions of a user who is being disabled. They stay ended if the user is
+                # enabled again.
                 keys = select(_k.id).where(_k.user_id == user_id)
                 connection.execute(delete(web_session).where(web_session.c.key_id.in_(keys)))
             if not has_enabled_admin(connection):

@@ -21,7 +21,7 @@ from storage.ledger.requests import QueryState
 from storage.queries.history import by_minute, latest_minute
 
 _a, _j, _q = budget_account.c, journal.c, query.c
-#: A literal, so that the unique index of endings is used.
+#: The kind of facts that end a query, as a literal, so that the unique index of endings is used.
 _ENDED: ColumnElement[int] = literal_column("5")
 
 

@@ -59,7 +59,8 @@ class EntryRow:
         )
 
 
-#: A page first looks for its entries among this many newest ones of all accounts.
+#: The number of newest entries of all accounts among which a page first looks for its own. Only if
+#: they are too few, it reads the accounts' entries.
 WINDOW = 10_000
 
 _actor = users.alias("actor")

@@ -123,7 +123,7 @@ _SOURCE = query.join(users, users.c.id == _q.analyst_id).join(
     _datasets, _datasets.c.id == _q.dataset_id
 )
 _ONE: Select[Any] = select(*_COLUMNS, _q.answer, *_NAMES).select_from(_SOURCE)
-# Answers may be large, and a list does not show them.
+# Without answers, which may be large and are not in lists.
 _MANY: Select[Any] = select(*_COLUMNS, null().label("answer"), *_NAMES).select_from(_SOURCE)
 
 
@@ -178,7 +178,8 @@ class Queries:
         """
         of_it = [_each.c.dataset_id == _datasets.c.id]
         if before is not None:
-            # Of equal moments some may be on the page before. The first condition is for the index.
+            # Some queries of this moment may be on the previous page, so the id decides among them.
+            # The first condition only lets the database use an index.
             of_it.append(_each.c.created_us <= before[0])
             of_it.append(tuple_(_each.c.created_us, _each.c.id) < tuple_(*before))
         moment = _each.c.created_us

@@ -40,7 +40,8 @@ _CHARGED = (
     *zip((_own, _overall, budget_account), charged_accounts(_d.id, _analyst), strict=True),
 )
 _BALANCES_FROM = len(FACTS) + len(replay.COLUMNS) + 1
-#: For each of these accounts, its rank and the index of its first column in a row.
+#: For each account in ``_CHARGED``, its rank and the index of its first column in a row of the
+#: look-up.
 _PLACES = tuple(
     (key.rank, _BALANCES_FROM + number * len(BALANCE)) for number, (_, key) in enumerate(_CHARGED)
 )
@@ -133,11 +134,13 @@ class QueryLookup:
         )
         if not rows:
             if key is not None:
-                # Datasets are never deleted, so this key can only belong to another request.
+                # No dataset has this name, and datasets are never deleted. So a stored query with
+                # this idempotency key had another request, and ``replay`` refuses the key.
                 self._ledger.replay(analyst.id, key, body_hash, equals)
             raise NotFound
         if not scope.admits(rows[0].id):
-            # Not even the state of a query may tell this API key that the dataset exists.
+            # The API key is restricted to other datasets. Danger: its holder must not learn that
+            # this one exists, not even by the state of a query.
             raise NotFound
         (row,) = rows
         if row.query_id is not None:
@@ -145,7 +148,7 @@ class QueryLookup:
             if outcome is not None:
                 return outcome
         balances = _balances(row)
-        # Access is checked first, because ``Datasets.facts`` may open a long list of node names.
+        # Access is checked before ``Datasets.facts``, which may open a long list of node names.
         has_account = row[_OWN_PLACE] is not None
         if not ("analyst" in analyst.roles and has_account) and not sees_ungranted(row, analyst):
             raise NotFound

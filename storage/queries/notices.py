@@ -29,7 +29,7 @@ from storage.ledger.budget_requests import RequestState
 
 _a, _d, _e, _v = budget_account.c, dataset.c, entry.c, dataset_version.c
 _r = budget_request.c
-#: A literal, so that the partial index of open requests is used.
+#: The state of open requests, as a literal, so that the partial index of open requests is used.
 _OPEN: ColumnElement[int] = literal_column(str(int(RequestState.OPEN)))
 _REQUESTS = (
     select(_r.id, _d.name.label("dataset"), users.c.name.label("analyst"), _r.state)
@@ -173,8 +173,8 @@ def last_changes(database: Database, accounts: Collection[int]) -> dict[int, int
 
 def limits_set_at(database: Database, accounts: Collection[int]) -> dict[int, int]:
     """The sequence number of the last entry that set the limit of each of these accounts."""
-    # Entries that name no query are few, and an index finds them. To sort them by number, SQLite
-    # would read all entries of the accounts.
+    # An index finds the few entries that name no query, and Python sorts them. To sort them by
+    # number, SQLite would read all entries of the accounts.
     setting = select(_e.account_id, _e.seq).where(
         _e.account_id.in_(accounts),
         _e.query_id.is_(None),

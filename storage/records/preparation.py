@@ -135,7 +135,8 @@ def open_records(folder: Path, domain: Domain) -> Records:
         indptr, indices = arrays.pop("indptr"), arrays.pop("indices")
         columns = _under("column", arrays)
         if "core_number" not in columns:
-            # An earlier version of the service prepared this folder.
+            # An earlier version of the service prepared this folder without core numbers, so they
+            # are computed here.
             from mechanisms.kernels.graphs.preparation import late_columns
 
             columns |= late_columns(indptr, indices)
@@ -162,7 +163,8 @@ def open_records(folder: Path, domain: Domain) -> Records:
     if TABLES in arrays:
         flat = arrays[TABLES]
     else:
-        # An earlier version of the service prepared this folder and stored no tables.
+        # An earlier version of the service prepared this folder without tables of counts, so they
+        # are counted here.
         flat = all_level_tables(records, domain, Inline())
         flat.flags.writeable = False
     try:

@@ -11,7 +11,7 @@ from storage.records.tickets import OF_UPLOAD
 
 #: The age in seconds above which a file is old enough to be an orphan.
 AGE = 86_400.0
-#: The file that states which ledger owns the store.
+#: The name of the file in an object store that states which ledger owns the store.
 OWNER = "ledger"
 #: The name of a folder below ``arrays/``, which holds the prepared version of one upload: its id
 #: and random digits.

@@ -18,7 +18,7 @@ from pathlib import Path
 from storage.files.shared import Shared
 
 NAME = re.compile(r"incoming/upload-([0-9]{1,18})")
-#: The names of files that belong to one upload.
+#: The pattern of the names of files that belong to one upload. The digits are the id of the upload.
 OF_UPLOAD = re.compile(r"incoming/(?:upload|records)-([0-9]{1,18})")
 
 

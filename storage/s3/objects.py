@@ -112,7 +112,7 @@ def _failures(needs_bucket: bool = False) -> Iterator[None]:
     except FileExistsError:
         raise  # only ``put_new`` causes this error, and it ignores it
     except Exception as error:
-        # Danger: errors of the library quote addresses and names. The class is enough.
+        # Danger: errors of the library quote addresses and names. So only their class is reported.
         kind = type(error).__name__
         text = f"the store of prepared records cannot be used now ({kind})"
         raise StoreFailed(text) from None

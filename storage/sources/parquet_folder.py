@@ -31,7 +31,8 @@ class ParquetFolder:
 
     def read(self, table: str) -> Iterator[bytes]:
         """The bytes of the file of a table. Raises: SourceFailed."""
-        # A name of the listing is the name of a file, so it leads to no other folder.
+        # Only names of the listing are read. Each is the name of a file, so it leads to no other
+        # folder.
         path = self._folder / (checked(table, self.tables()) + SUFFIX)
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

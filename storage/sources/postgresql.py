@@ -57,7 +57,8 @@ class PostgreSQL:
             schema, _, name = checked(table, _tables(connection)).partition(".")
             whole = Identifier(schema, name)
             rows = connection.execute(SQL("SELECT * FROM {} LIMIT 0").format(whole))
-            # As texts: COPY would write truth values as t and f.
+            # Columns are cast to text, because COPY would write truth values as t and f, and not as
+            # true and false.
             columns = [
                 SQL("{column}::text AS {column}").format(column=Identifier(column.name))
                 for column in rows.description or ()
@@ -88,7 +89,8 @@ class PostgreSQL:
             ) as connection:
                 yield connection
         except psycopg.Error as error:
-            # Danger: the message may quote a cell, or the address.
+            # Danger: the message of the error may quote a cell, or the address. So only its class
+            # and its SQLSTATE code are passed on.
             state = error.sqlstate or "no connection"
             raise SourceFailed(f"the source refused: {type(error).__name__} ({state})") from None
 

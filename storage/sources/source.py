@@ -23,7 +23,7 @@ CHUNK = 2**20
 class Source(Protocol):
     """A place with tables, whose address only the operator knows."""
 
-    #: The media type of what ``read`` returns, as an upload would declare it.
+    #: The media type of the bytes from ``read``, as an upload of them would declare it.
     media_type: str
 
     def tables(self) -> list[str]:

@@ -11,11 +11,9 @@ import gzip
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -28,20 +26,12 @@ from app.demo.service import ServiceProcess
 from privypurse import CertificateInvalid, verify_certificate
 from tests.architecture.imports import ROOT
 from tests.process.session import CERTIFICATES
+from tests.process.windows import NEEDS_CHROMIUM, PICTURES, Chromium, Open, Window, chromium
 from tests.support.data import FOLDER
 from tests.support.patience import REPLY
 from tests.support.schemas import RealTable
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe")
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-pytestmark = [
-    pytest.mark.skipif(not CHROMIUM, reason="needs chromium: apt-get install chromium"),
-    pytest.mark.slow,
-]
-
-#: Where pictures for the documentation go: ``PURSE_SCREENSHOTS=docs/screenshots pytest …``.
-PICTURES = os.environ.get("PURSE_SCREENSHOTS")
+pytestmark = NEEDS_CHROMIUM
 
 ADULT: dict[str, Any] = {
     "name": "adult",
@@ -243,79 +233,23 @@ PAGES: dict[str, list[str]] = {
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        # Chromium has no sandbox for root in the containers of the tests.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@dataclass
-class Seen:
-    """A browser page that collects its errors."""
-
-    page: Any
-    url: str
-    errors: list[str] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
-
-    def go(self, path: str) -> None:
-        self.page.goto(self.url + path)
-
-    def sign_in(self, key: str) -> None:
-        self.go("/ui/sign-in")
-        self.page.get_by_label("Your key").fill(key)
-        self.page.get_by_role("button", name="Sign in").click()
-        self.page.wait_for_url(lambda url: "sign-in" not in url)
-
-    def is_fit(self) -> list[str]:
-        """Returns the faults of the current page; none if it is fit."""
-        faults = [f"console: {error}" for error in self.errors]
-        faults += [f"request: {address}" for address in self.elsewhere]
-        wide = self.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-        if wide[0] > wide[1]:
-            faults.append(f"{wide[0]} px wide in {wide[1]}")
-        report = axe.Axe().run(self.page)
-        if report.violations_count:
-            faults.append(report.generate_report())
-        self.errors.clear()
-        return faults
-
-    def picture(self, name: str) -> None:
-        if PICTURES:
-            folder = ROOT / PICTURES
-            folder.mkdir(parents=True, exist_ok=True)
-            self.page.screenshot(path=folder / f"{name}.png", full_page=True)
-
-
-Open = Callable[..., Any]
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture
-def opened(chromium: Any, shop: Shop) -> Iterator[Open]:
+def opened(browser: Chromium, shop: Shop) -> Iterator[Open]:
     """Opens windows: ``opened("ana", width=375, color_scheme="dark")``."""
-    contexts = []
+    with browser.windows(shop.url) as opens:
 
-    def open_one(who: str = "", width: int = 1280, **options: Any) -> Seen:
-        context = chromium.new_context(viewport={"width": width, "height": 800}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(90_000)
-        seen = Seen(page, shop.url)
-        page.on("console", lambda m: m.type in ("error", "warning") and seen.errors.append(m.text))
-        page.on("pageerror", lambda error: seen.errors.append(str(error)))
-        page.on(
-            "request",
-            lambda r: r.url.startswith((shop.url, "data:")) or seen.elsewhere.append(r.url),
-        )
-        if who:
-            seen.sign_in(shop.keys[who])
-        return seen
+        def open_one(who: str = "", width: int = 1280, **options: Any) -> Window:
+            window = opens(width, **options)
+            if who:
+                window.sign_in(shop.keys[who])
+            return window
 
-    yield open_one
-    for context in contexts:
-        context.close()
+        yield open_one
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -344,21 +278,13 @@ def test_every_page_works_without_script(opened: Open, shop: Shop, who: str) -> 
             assert window.page.evaluate("document.documentElement.scrollWidth") <= width, path
 
 
-@contextmanager
-def answering(window: Seen) -> Iterator[None]:
-    window.errors.clear()
-    yield
-    assert window.errors == []
-    assert window.elsewhere == []
-
-
 @pytest.mark.parametrize("script", [True, False])
 def test_an_analyst_asks_for_a_tree(opened: Open, shop: Shop, script: bool) -> None:
     window = opened("ana", java_script_enabled=script)
     page = window.page
     before = shop.ok("ana", "GET", "/v1/budgets")["items"]
     remaining = {one["dataset"]: float(one["remaining"]["epsilon"]) for one in before}["adult"]
-    with answering(window):
+    with window.without_errors():
         page.get_by_role("link", name="Ask", exact=True).first.click()
         page.get_by_label("Dataset").select_option("adult")
         page.get_by_role("button", name="Show its fields").click()
@@ -409,7 +335,7 @@ def column_of(page: Any, column: int) -> list[str]:
     return texts
 
 
-def sorts_by_its_heads(window: Seen) -> None:
+def sorts_by_its_heads(window: Window) -> None:
     """Each head sorts upwards, then downwards; a screen reader hears which, and the name alone."""
     page = window.page
     cells = page.get_by_role("region", name="Cells")
@@ -434,7 +360,7 @@ def test_an_analyst_builds_a_two_way_table(
 ) -> None:
     window = opened("ana", width, color_scheme=scheme, java_script_enabled=script)
     page = window.page
-    with answering(window):
+    with window.without_errors():
         window.go(TABLE_FORM)
         page.get_by_label("Rows", exact=True).select_option("work")
         page.get_by_label("Columns", exact=True).select_option("sex")
@@ -477,7 +403,7 @@ def test_a_table_is_bought_and_sorted_by_keyboard_alone(opened: Open) -> None:
                 return
         raise AssertionError(f"{name} is out of reach")
 
-    with answering(window):
+    with window.without_errors():
         window.go(TABLE_FORM)
         reach("f-by-rows")
         keyboard.type("work")
@@ -512,7 +438,7 @@ def test_an_owner_uploads_a_table_and_grants(
     wrong.write_bytes(re.sub(rb",Sales,", b",Astronaut,", records, count=1))
     window = opened("olga", java_script_enabled=script)
     page = window.page
-    with answering(window):
+    with window.without_errors():
         page.get_by_role("link", name="Register a dataset").click()
         text = json.dumps({**described, "name": name})
         page.get_by_text("Write it as JSON instead").click()
@@ -552,7 +478,7 @@ def test_from_a_request_to_a_certificate_that_verifies_offline(
     shop.user("petra", "analyst")
     shop.ok("olga", "PUT", "/v1/datasets/web/budgets/petra", json={"epsilon": "0"})
     analyst, owner = opened("petra"), opened("olga")
-    with answering(analyst), answering(owner):
+    with analyst.without_errors(), owner.without_errors():
         page = analyst.page
         analyst.go("/ui/datasets/web/requests")
         page.get_by_label("ε in total").fill("1")
@@ -618,7 +544,7 @@ def verified_offline(certificate: Path, keys: Path) -> subprocess.CompletedProce
 
 def test_the_quote_follows_what_is_typed(opened: Open) -> None:
     window = opened("ana")
-    with answering(window):
+    with window.without_errors():
         window.go("/ui/ask?dataset=adult&kind=statistic&form=count")
         for epsilon in ("0.25", "nonsense", "0.5"):
             window.page.get_by_label("ε", exact=True).fill(epsilon)

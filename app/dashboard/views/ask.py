@@ -46,10 +46,11 @@ class Quoted:
     request: str
     key: str
     remaining: dict[str, str]
-    #: Which sums admit the charge in an account that counts in ρ: "by ε", "by ρ" or "by ε and by
-    #: ρ". Empty in an account that counts in ε alone.
+    #: The measures by which the charge fits an account that counts in ρ: "by ε", "by ρ" or "by ε
+    #: and by ρ". Empty in an account that counts in ε alone.
     admitted: str
-    #: Whether this charge has no finite ε, while all charges of the account so far have one.
+    #: True if this would be the account's first charge without a finite ε. After it, charges fit by
+    #: ρ alone, so the page warns.
     closes_epsilon: bool
     curl: str
     python: str

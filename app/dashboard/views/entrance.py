@@ -80,7 +80,8 @@ async def come_back(request: Request, services: ServicesDep) -> Response:
     """Open a session for a browser that the provider sends back; each departure counts once."""
     secret, next = departure_of(request)
     sent = request.query_params.multi_items()
-    # Of a repeated parameter, the provider and this service could each read another one.
+    # If a parameter is repeated, the provider and this service could read different values of it.
+    # So all parameters are dropped, and the sign-in is refused.
     returned = dict(sent) if len(dict(sent)) == len(sent) else {}
     try:
         host = request.client.host if request.client else ""
@@ -89,8 +90,9 @@ async def come_back(request: Request, services: ServicesDep) -> Response:
     except Unauthenticated:
         response = _sign_in_page(request, services, next, refused="provider")
     else:
-        # The browser comes from another site, so it would not send a strict cookie after a
-        # redirection. From a page of this site it does.
+        # The browser comes from another site. After a redirection it would withhold the session
+        # cookie, which is SameSite=Strict. So it gets a page of this site, from which it sends the
+        # cookie.
         response = render(request, "signed_in.html", next=next if _is_own(next) else "/ui")
         remember(response, request, token)
     forget_departure(response, request)

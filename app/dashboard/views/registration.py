@@ -35,7 +35,7 @@ from storage.errors import NotFound
 REGISTRATION: TypeAdapter[Any] = TypeAdapter(Registration)
 #: The most bytes of a form with a description: code books of many values are long.
 FORM_BYTES = 4 * 2**20
-#: The members of a dataset that are no part of its description.
+#: Members of a reply about a dataset that are not in its description, so the form leaves them out.
 STATE = frozenset({"owner", "version", "status", "created", "upload", "versions"})
 Kind = Annotated[Literal["graph", "table", "prefix"], Query()]
 
@@ -92,7 +92,8 @@ def description(visit: CurrentVisit, name: str) -> Response:
         raise NotFound
     members = details.view.model_dump(mode="json", exclude_none=True)
     described = {one: value for one, value in members.items() if one not in STATE}
-    # Replies show the limit in ρ that follows from the others.
+    # The service derives the limit in ρ from the other limits and adds it to replies. The owner
+    # does not set it, so the form omits it.
     described["cap"].pop("rho", None)
     return _page(visit, Draft.read(json.dumps(described)), replaces=name)
 

@@ -16,7 +16,8 @@ from app.usecases import sources
 from storage.errors import NotFound
 
 ATTACHMENT: TypeAdapter[SourceIn] = TypeAdapter(SourceIn)
-#: Stands between the source and the table in a choice of the form. No name of a source has it.
+#: Separates the source from the table in the value of a choice in the form. No name of a source
+#: contains it.
 BETWEEN = "/"
 
 

@@ -123,8 +123,9 @@ class Clustering(Query):
             fixed = public if public.initial else replace(public, starts=trials.starts)
             needed = least_loss(fixed.count_noise_scale, scale, fixed.steps)
             reached = max((needed, public.whole_for(least)), key=lambda one: one.epsilon_nano)
-            # A choice is a number of starts and the least loss from which it applies. At the next
-            # choice more starts share the loss, so each of them has more noise than before.
+            # A choice is a number of starts, with the least loss from which it applies. A loss
+            # found for one choice holds only below the next one, whose additional starts share the
+            # loss and add noise to each.
             if end is None or reached.epsilon_nano < end.epsilon_nano:
                 break
         return charge_for(dataset, reached)
@@ -158,7 +159,7 @@ class Clustering(Query):
 
     def question(self, dataset: Dataset, version: int) -> str:
         clusters, names = counted(self.clusters, "cluster"), self.distance.attributes
-        by = f", by {listing(names)}" if names else ""
+        by = f", clustered by {listing(names)}" if names else ""
         distances = "every value, or bin of a number, as a 0/1 code"
         if self.encoding == "learned_distance":
             distances = "learned distances between values"

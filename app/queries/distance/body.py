@@ -76,10 +76,10 @@ class Distance(MetricOptions, Query):
             of, by = "every attribute", "the other attributes"
             if self.attributes:
                 of, by = f"each of {listing(self.attributes)}", "the others of these"
-            return f"How far apart are the values of {of} in {place}, by {by}?"
+            return f"How far apart are the values of {of} in {place}, judged by {by}?"
         others = [name for name in self.attributes or () if name != self.target]
         by = listing(others) if others else "the other attributes"
-        return f"How far apart are the values of {self.target} in {place}, by {by}?"
+        return f"How far apart are the values of {self.target} in {place}, judged by {by}?"
 
     def _plan(self, dataset: Dataset) -> Plan:
         return plan(dataset, self.options(), self.target, self.attributes)

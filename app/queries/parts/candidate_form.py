@@ -39,7 +39,8 @@ class CandidateForm(KindForm):
         options = tuple(Option(one.name, one.title, one.description) for one in comparing)
         yield FormField("utilities", required=True, widget="utilities", options=options)
         for field in super().fields(facts, variant):
-            # Only the values of an open attribute take a δ (delta).
+            # The form shows δ (delta) only for the values of an open attribute. They are private,
+            # so releasing one needs a δ; all other candidates are public.
             is_open = facts.has_open and variant == ValuesOf.kind
             if field.name != "utilities" and (is_open or field.name != "delta"):
                 yield field

@@ -76,9 +76,11 @@ class Native:
 
     dataset: Dataset
     loss: PrivacyLoss
-    #: The steps that hold the rest of the charge, beyond ``loss``.
+    #: One person may cause several changes of records, so the mechanism gets only a part of the
+    #: charge. These steps hold the rest.
     steps: tuple[Step, ...]
-    #: The most changes of one record, by the mechanism's relation, that one person makes.
+    #: The most changes of single records that one person can cause, as the mechanism's neighbouring
+    #: relation counts them.
     members: int
 
 

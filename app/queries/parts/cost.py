@@ -73,7 +73,9 @@ def entries(dataset: Dataset) -> int:
         return domain.nodes
     if isinstance(domain, PrefixDomain):
         return len(domain.public_values)
-    return domain.rows or domain.max_rows or 0  # The row count is unknown before the first upload.
+    # The row count may be unknown before the first upload. Then the bound of the description is
+    # used.
+    return domain.rows or domain.max_rows or 0
 
 
 def memory(dataset: Dataset, *, record: int = RECORD, cells: int = 0, more: int = 0) -> int:

@@ -34,12 +34,13 @@ def contexts(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields options of a metric, one for every way to choose the context of an attribute."""
     yield from ({"context": "baseline", "selection_rule": rule.value} for rule in Rule)
     domain = dataset.domain
-    # The method ``mean_su`` releases entropies, which need a public lower bound on the rows.
+    # The method ``mean_su`` releases noisy entropies, which needs a public lower bound on the rows.
+    # Other tables therefore do not offer it.
     if isinstance(domain, TableDomain) and (domain.rows or domain.min_rows):
         yield {"context": "mean_su"}
     for context, sensitivity in product(("max_relevance", "max_dependency"), ("global", "local")):
-        # With one attribute per context, each attribute of a table of three still has two contexts
-        # to choose from.
+        # A context has one attribute here. So in a table of three attributes, each still has two
+        # contexts to choose from.
         yield {"context": context, "sensitivity": sensitivity, "context_size": 1}
 
 

@@ -78,18 +78,19 @@ class Examples:
     #: Yields queries that fit a dataset and together run all compiled code of the kind. The warm-up
     #: runs them on small records, so that no later query compiles anything.
     every: Callable[[Dataset], Iterator[Body]]
-    #: Yields queries whose work depends on the request more than on the records. The machine is
-    #: also timed on them with few records, to separate the time of a call from the time that a long
-    #: request adds.
+    #: Yields queries with long requests, whose work depends on the request more than on the
+    #: records. The machine is timed on them with few records too, which separates the time of a
+    #: call from the time that a long request adds.
     large: Callable[[Dataset], Iterator[Body]] = none_large
-    #: Yields queries that run the code of Gaussian noise, at a loss in ρ alone.
+    #: Yields queries that add Gaussian noise, which is charged in ρ alone. The warm-up and the
+    #: measurement of speeds run them, because they use other compiled code.
     gaussian: Callable[[Dataset], Iterator[Body]] = no_gaussian
     #: The examples in the OpenAPI document: of ``POST /v1/queries`` and of quotes.
     queries: Mapping[str, Example] = field(default_factory=dict)
     quotes: Mapping[str, Example] = field(default_factory=dict)
     typical: tuple[TypicalQuestion, ...] = ()
-    #: Example queries that name no attribute. The page of a dataset shows the first that fits where
-    #: the kind has no typical question for such a dataset.
+    #: Example queries that name no attribute. If the kind has no typical question for a dataset,
+    #: the page of the dataset shows the first of them that fits it.
     plain: tuple[Body, ...] = ()
 
     def standing_for_the_kind(self, dataset_kind: str) -> Iterator[Body]:

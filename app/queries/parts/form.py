@@ -50,7 +50,7 @@ class KindForm:
     """The form of a query kind. A variant is an algorithm, a statistic or a kind of candidates."""
 
     body: type[CatalogueEntry]
-    #: Lists of kinds are in ascending order of this number.
+    #: The position of the kind in lists, which are in ascending order of this number.
     order: int
     #: The kinds of datasets on which this kind of query can run.
     datasets: tuple[str, ...] = ("graph", "table", "prefix")

@@ -27,7 +27,8 @@ class Price:
     accuracy: Callable[[], Mapping[str, Any]]
     #: The names that ``auto`` stands for in this query; empty if its kind has no such fields.
     resolved: Mapping[str, str] = field(default_factory=dict)
-    #: Whether scores follow the order of the utilities; None if the query selects nothing.
+    #: True if a higher utility always gets a higher score; False if dampening by the sensitivity
+    #: may change the order; None if the query selects nothing.
     order_preserving: bool | None = None
 
     def total(self) -> PrivacyLoss:

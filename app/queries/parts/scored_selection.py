@@ -57,15 +57,17 @@ from mechanisms.selection.top_k import (
     select_top,
 )
 
-#: The defaults of the fields that may be ``auto``, in requests that were stored before it.
+#: The values of these fields in requests that were stored before ``auto`` existed. A retry of such
+#: a request is compared with them.
 FIRST_DEFAULTS: Mapping[str, str] = {
     "sensitivity": "shifted",
     "selector": "permute_and_flip",
     "draws": "peeled",
 }
 
-#: Scores below the best by more than ``passes`` units are raised to that. From the ε on that quotes
-#: state, this changes the answer with a probability of at most e^−3.
+#: Dampened Pareto scores more than ``passes`` below the best are raised to that bound. From the ε
+#: that quotes show as ``epsilon_least``, this changes the answer with a probability of at most
+#: e^−3.
 _UNSEEN = 3.0
 
 
@@ -84,7 +86,8 @@ class _Terms(NamedTuple):
     choice: Choice
     public: Plan
     first: Shortlist | None = None
-    #: Why ``auto`` takes this sensitivity; None where the request names it.
+    #: The reason for which ``auto`` chose this sensitivity; None if the request names the
+    #: sensitivity.
     reason: str | None = None
 
     @property
@@ -133,7 +136,7 @@ class ScoredSelection(Query):
         ),
     )
 
-    #: Whether ``auto`` is resolved for an account that counts in ρ as well.
+    #: True if the account counts in ρ as well as in ε. Then ``auto`` may choose other names.
     _counts_rho: bool = PrivateAttr(default=False)
 
     @model_validator(mode="after")
@@ -157,8 +160,9 @@ class ScoredSelection(Query):
     def in_form(self, form: int) -> Self:
         changed: dict[str, Any] = {}
         if form < 3 and self.passes == PASSES:
-            # Requests stored in form 1 or 2 lack the field ``passes``. Their Pareto scores were
-            # computed with up to the greatest number of passes, so their text names that number.
+            # Requests stored in form 1 or 2 lack the field ``passes``, and were computed with the
+            # greatest number of passes. So a retry without ``passes`` is compared as if it named
+            # that number.
             changed["passes"] = MOST_PASSES
         if form < 2:
             names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
@@ -191,8 +195,8 @@ class ScoredSelection(Query):
         error, k = only(target, SCORE_TARGET), self.drawing().k
         reached = PrivacyLoss(0)
         for start, below in self._intervals(dataset):
-            # From this ε (``start``) up to that of the next interval, `auto` takes the same
-            # stages, sensitivity, selector and draws.
+            # At every ε from ``start`` up to the next interval ``auto`` makes the same choices, so
+            # one prediction serves the whole interval.
             route = self._route(dataset, PrivacyLoss(start))
             choice = self._choice(dataset, route, PrivacyLoss(start))
             if self._clipped(choice) and error >= self.passes:
@@ -210,7 +214,8 @@ class ScoredSelection(Query):
 
     def memory(self, dataset: Dataset) -> int:
         members = sum(len(getattr(one, "weighted_sum", (one,))) for one in self.utilities)
-        # A Pareto score keeps counts of dominating candidates for its next draws.
+        # A Pareto score caches for its next draws how many candidates dominate each one (are better
+        # in every utility), so its queries need this memory too.
         cached = 2 * CACHE_BYTES if self.objective == "pareto" else 0
         return memory(dataset, record=RECORD * (1 + members), more=cached)
 
@@ -250,7 +255,8 @@ class ScoredSelection(Query):
             listed = terms.first.draw(context, candidates, self._objective())
         indices, values = self._selected(context.at(terms.loss), terms.choice, terms.public, listed)
         if values and terms.public.grid.bits == 0:
-            # Utilities in whole units count records or edges.
+            # Utilities on a grid of whole units count records or edges, so small ones are
+            # suppressed.
             values = {**values, "values": numbers(values["values"], context.dataset)}
         if listed is not None:
             indices = listed[indices]
@@ -406,7 +412,8 @@ class ScoredSelection(Query):
         unit = self._utility_unit(public, choice)
         if unit is None:
             return {}
-        # A score is rounded down to its grid, so the true value may be one step higher.
+        # A score is rounded down to its grid, so the true utility may be one step higher. The
+        # interval therefore extends one step further up.
         above = error if unit == 1 else error + 1
         values = noisy.values.tolist()
         numbers = {
@@ -419,7 +426,8 @@ class ScoredSelection(Query):
     def _utility_unit(self, public: Plan, choice: Choice) -> Fraction | None:
         """The utility in one step of a score, or None where that depends on the records."""
         constant = choice.sensitivity is Sensitivity.GLOBAL or public.grid.horizon == 1
-        # One step of a sum or of a Pareto score has no unit that an analyst could interpret.
+        # Analysts could not interpret the unit of a weighted sum or of a Pareto score, so none is
+        # given.
         if not constant or self.objective != "single":
             return None
         return Fraction(public.grid.cap, 1 << (public.grid.bits + public.score_bits))
@@ -470,7 +478,7 @@ class ScoredSelection(Query):
         """Returns what the clip of dampened Pareto scores at ``passes`` means for the accuracy."""
         k, passes = self.drawing().k, self.passes
         spare = passes - k + 1
-        # At this ε, at most one answer in 20 is another than without the clip.
+        # From this ε on, raising the scores far below the best changes at most one answer in 20.
         least = 2 * k * (math.log(count * k) + _UNSEEN) / spare if spare > 0 else None
         clip: dict[str, Any] = {
             "passes": passes,

@@ -26,7 +26,7 @@ from mechanisms.selection.top_k import Plan, select_set
 MAX_SHORTLIST = 1000
 
 
-#: The share of a shortlist whose size is named without it.
+#: The default part of ε that draws the shortlist, if the request names the size of the shortlist.
 HALF = 0.5
 _BEST_OF_SHORTLIST = "Out of a shortlist, the order of the utilities themselves counts."
 
@@ -54,8 +54,8 @@ class Stages(Body):
     @model_validator(mode="before")
     @classmethod
     def _half(cls, fields: Any) -> Any:
-        # Danger: a retry is recognised by the text of the request, and earlier requests were stored
-        # with their share. So the share is filled in here, and is part of the text as before.
+        # Danger: a retry is recognised by the text of its request, and stored requests contain
+        # their share. So a missing share is written into the request here.
         if not isinstance(fields, Mapping) or fields.get("share") is not None:
             return fields
         return fields if fields.get("shortlist") is None else {**fields, "share": HALF}

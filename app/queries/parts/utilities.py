@@ -18,7 +18,7 @@ ObjectiveName = Literal["single", "weighted_sum", "pareto"]
 Weight = Annotated[float, Field(ge=-1e9, le=1e9)]
 
 
-#: Utilities whose name alone is no noun of a sentence.
+#: Words for utilities whose name would not read as a noun in a sentence.
 NOUNS = {
     "gini": "Gini gain",
     "max": "majority count (max)",
@@ -53,7 +53,8 @@ class SumTerm(Body):
     name: str | None = Field(default=None, max_length=100)
 
     def phrase(self) -> str:
-        # A comma or an "and" would read as the end of the sum: it is one of several members.
+        # The terms are joined by plus signs. A sentence may list several utilities, and a comma or
+        # an "and" would seem to end the sum.
         members = " + ".join(member.phrase() for member in self.weighted_sum)
         members = members.replace(" + -", " − ")
         return f"the weighted sum ({members})"

@@ -52,7 +52,8 @@ FIELDS: dict[str, tuple[str, ...]] = dict.fromkeys(STATISTICS, ()) | {
 OWN = ("attribute", "quantile", "k", "where")
 #: Functions that parse a field of the request into the value that the mechanisms need.
 READERS: dict[str, Callable[[Any], object]] = {"quantile": exact_share, "where": condition}
-#: Explains the missing interval in answers of mechanisms whose noise depends on the records.
+#: The sentence in an answer that explains why it has no interval: the scale of its noise depends on
+#: the records.
 NO_INTERVAL = "The noise depends on the records, so its size is private and there is no interval."
 #: Names of the accuracies that a quote may take as a target: the error of the value, or the error
 #: of its rank for the exponential mechanism.

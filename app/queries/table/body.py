@@ -42,9 +42,10 @@ from mechanisms.tables.work import column_work
 #: The accuracy that a quote may target: the error of the first measured number of every cell.
 ERROR = "error"
 MAX_BY = 6
-#: Bytes for each released number: its sums in every part, copies, intervals and their JSON.
+#: Bytes of memory for each released number: one sum in each of the ``PARTS`` that are counted in
+#: parallel, copies, its interval and its JSON.
 NUMBER_BYTES = 8 * (PARTS + 4) + 400
-#: The work on released numbers where small ones are suppressed, as a multiple of that elsewhere.
+#: If small numbers are suppressed, the work on released numbers is this many times as long.
 _SUPPRESSING = 4
 
 
@@ -199,7 +200,8 @@ class Table(Query):
         numbers, read = self._numbers(dataset), self._read(dataset)
         times = _SUPPRESSING if dataset.minimum_count else 1
         times *= GAUSSIAN_WORK if loss.unpriced else 1
-        # Each effect of the axes is taken out of all numbers.
+        # Making the table consistent changes all numbers once for each subset of the axes, of which
+        # there are 2^len(by).
         adjusted = numbers << len(self.by) if self.request.consistent else 0
         return together(
             work("rows of tables", plan.rows_read * read),
@@ -214,7 +216,8 @@ class Table(Query):
     def _read(self, dataset: Dataset) -> int:
         """The comparisons and additions of one row: its groups, its condition, and its parts."""
         groups = sum(one.comparisons for one in self.request.by)
-        # A part of many numbers is a histogram, in which each row is searched for its bin.
+        # An aggregate with many numbers per cell is a histogram, and a binary search finds the bin
+        # of each row.
         bins = sum(width.bit_length() for width in self._widths(dataset))
         return groups + comparisons(self.request.where, dataset) + bins
 
@@ -238,7 +241,8 @@ class Table(Query):
 
     def _numbers(self, dataset: Dataset) -> int:
         """The most released numbers, with those of all margins."""
-        # A margin has at most as many numbers as there are cells and one more label per axis.
+        # Margins add at most one label ("all") to each axis. So this product bounds the numbers of
+        # the cells and of all margins together.
         totals = prod(size + 1 for size in self._plan(dataset).shape)
         columns = sum(len(one.columns) for one in self.request.counted(dataset).aggregates)
         return totals * (sum(self._widths(dataset)) + columns)

@@ -15,7 +15,8 @@ def open_answer(plan: OpenPlan, released: Groups) -> dict[str, Any]:
     columns = TableColumns(plan, ReleasedTable(released.cells, {})).table()
     answer = written(columns)
     if "count" in answer["cells"]:
-        # A group in the answer has at least one record, so no interval begins below 1.
+        # A group is in the answer only if it has at least one record. So no interval begins below
+        # 1.
         count = answer["cells"]["count"]
         count["low"] = [max(1, low) for low in count["low"]]
     labels = zip(plan.request.names, released.labels, strict=True)

@@ -30,7 +30,7 @@ def sentence(
     if by:
         parts.append(f"by {listing(map(_grouping, by))}")
     if isinstance(totals, MeasuredBody):
-        parts.append(f"and measured once more {listing(map(_total, totals.measured))}")
+        parts.append(f"and the same measured once more {listing(map(_total, totals.measured))}")
     if where is not None:
         parts.append(f"where {phrase(where)}")
     return f"{', '.join(parts)}?"
@@ -79,4 +79,4 @@ def _groups(groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _total(names: Sequence[str]) -> str:
-    return f"by {' × '.join(names)}" if names else "overall"
+    return f"by {' × '.join(names)} alone" if names else "overall"

@@ -25,8 +25,8 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     query = {"kind": "top_k", "k": 2}
     yield from selections(dataset, {**query, "draws": "one_shot"})
     for utilities in _joint(dataset):
-        # These three run different code. ``subset`` draws the selected set, or the set left out if
-        # most candidates are selected; ``laplace`` adds noise to all scores.
+        # These three requests run different compiled code. ``subset`` draws the selected set, or
+        # the set left out if most candidates are selected; ``laplace`` adds noise to all scores.
         yield {**query, **utilities, "selector": "subset"}
         yield {**query, **utilities, "k": 1, "selector": "subset"}
         yield {**query, **utilities, "selector": "laplace"}

@@ -13,7 +13,7 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection.choice import Choice
 from mechanisms.tables.open_groups import OpenPlan, largest_groups, release_groups
 
-#: The one way to select open values: a noisy vector of counts.
+#: Open values are always selected by the same choice: noise is added to the count of each value.
 CHOICE = Choice(Sensitivity.GLOBAL, "laplace")
 
 
@@ -55,7 +55,8 @@ class OpenTop:
             "ordered": True,
             "values": {
                 "value": selected.counts.tolist(),
-                # A value in the answer has at least one record, so no interval begins below 1.
+                # A value is in the answer only if at least one record has it. So no interval of its
+                # count begins below 1.
                 "low": (selected.counts - error).clip(min=1).tolist(),
                 "high": (selected.counts + error).tolist(),
             },

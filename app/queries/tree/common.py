@@ -75,7 +75,8 @@ class SelectingQuery(TreeQuery):
 
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
-    #: Whether a leaf that stops early takes what is left of ρ, and not of ε.
+    #: True for an account that counts in ρ: a leaf that stops early then takes what is left of ρ on
+    #: its path, and not of ε, so that no path is charged more ρ than the longest one.
     _leaves_in_rho: bool = PrivateAttr(default=False)
 
     def in_rho(self) -> Self:

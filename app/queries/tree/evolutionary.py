@@ -152,8 +152,8 @@ class EvolutionaryTree(SelectingQuery):
             ),
         }
         if self.sensitivity == "global" and isinstance(plan.fitness, Fitness):
-            # Adds the same accuracy in the unit of the objective: dominating trees for a Pareto
-            # score, rates for a weighted sum.
+            # Gives the accuracy also in the unit of the objective: a number of dominating trees for
+            # a Pareto score, a sum of rates for a weighted sum.
             grid, scale = plan.fitness.unit(dataset, pool)
             unit = ldexp(grid.cap, -grid.bits) / scale
             accuracy["objective_below_best"] = significant(error * unit)

@@ -33,8 +33,8 @@ from mechanisms.trees.id3.budget import (
 from mechanisms.trees.id3.gaussian_budget import GaussianBudget
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count_of
 
-#: A quote gives, for each of these probabilities, the lead in score with which the best split is
-#: chosen.
+#: For each of these probabilities, a quote states how far the best split's score must lead all
+#: others to be chosen with that probability.
 CHANCES = (0.5, 0.9, 0.99)
 
 
@@ -76,7 +76,8 @@ class Id3Tree(SelectingQuery):
         if not target.keys() <= {*self.targets}:
             names = sorted(self.targets)
             raise UnsupportedQuery("no such accuracy target", supported={"target": names})
-        # Only the converted dataset is used, and no charge changes it, so any loss may stand here.
+        # Only the converted dataset is needed here. It is the same for every charge, so this loss
+        # is arbitrary.
         native = as_add_remove(dataset, charge_for_add_remove(dataset, PrivacyLoss(NANO))).dataset
         id3 = self._id3(native)
         shares = [1]

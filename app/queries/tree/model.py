@@ -23,7 +23,7 @@ def prior_numbers(model: Model) -> list[dict[str, Any]]:
     columns = model["prior"]
     rows = zip(*columns.values(), strict=True)
     numbers = [dict(zip(columns, row, strict=True)) for row in rows]
-    # Like every other number, a class count is marked only where it is suppressed.
+    # As on all released numbers, the mark ``suppressed`` is kept only where it is true.
     return [{k: v for k, v in one.items() if k != "suppressed" or v} for one in numbers]
 
 

@@ -77,10 +77,11 @@ class NaiveBayes(TreeQuery):
         return Release({"model": body, "confidence": CONFIDENCE})
 
     def question(self, dataset: Dataset, version: int) -> str:
+        apart = "" if len(self.attributes or "all") == 1 else ", one attribute at a time"
         return (
             f"How many records of {version_of(dataset, version)} have each value of "
-            f"{self._class(dataset)}, and how many of these have each value of {self._inputs()}, "
-            "one attribute at a time?"
+            f"{self._class(dataset)} and, for each of these values, how many have each value of "
+            f"{self._inputs()}{apart}?"
         )
 
     def _accuracy(self, plan: ClassCounts) -> dict[str, Any]:

@@ -67,7 +67,8 @@ def make(services: Services, caller: Caller, name: str, body: BudgetRequestIn) -
     until_us = None if body.until is None else microseconds(body.until)
     if until_us is not None:
         budgets.require_ahead(services, until_us)
-    # Requests stay for ever, also withdrawn ones, and every verification reads them.
+    # Requests are never deleted, also withdrawn ones, and every verification reads them. So an
+    # analyst's requests within 24 hours are limited.
     yesterday = services.database.now_us() - DAY_US
     if services.budget_requests.made_since(caller.id, yesterday, MOST_A_DAY) == MOST_A_DAY:
         raise RateLimited(retry_after=3600)
@@ -135,7 +136,7 @@ def decide(
         request.loss.epsilon_nano if body.epsilon is None else body.epsilon,
         request.loss.delta_atto if body.delta is None else body.delta,
     )
-    # Whoever asks for more names no end, and takes none away.
+    # A request without an end is no request to remove the end that the allowance has.
     end = None if request.until_us is None else End(request.until_us)
     if "until" in body.model_fields_set:
         end = End(None if body.until is None else microseconds(body.until))
@@ -201,7 +202,8 @@ def _limit(loss: PrivacyLoss, old: Limit | None) -> Limit:
             "body", "epsilon", type="rho", msg="an account that counts in rho has at most 1000"
         )
     limit = Limit.of(loss, old.composition_atto)
-    # Too small an ε leaves no limit in ρ, and then Gaussian noise is not possible.
+    # If ε is too small for a limit in ρ, Gaussian noise is impossible, so its permission is
+    # dropped.
     return Limit.of(loss, old.composition_atto, old.gaussian and limit.rho_femto > 0)
 
 
@@ -209,7 +211,9 @@ def _pooled(whole: DatasetBudgets, request: BudgetRequest) -> PrivacyLoss:
     """The loss if all analysts pool their answers, once the request is granted as it is."""
     cap = whole.cap
     if cap.counts_rho or any(one.counts_rho for one in whole.items):
-        return whole.exposure.at_most  # The promise of the cap, which no grant changes.
+        # If an account counts in ρ, sums of ε bound nothing. Then the loss is that of the cap,
+        # which no grant changes.
+        return whole.exposure.at_most
     others = [one for one in whole.items if one.analyst != request.analyst]
     spent = [one.spent for one in whole.items if one.analyst == request.analyst]
     taken = sum(spent, PrivacyLoss(0))

@@ -32,7 +32,8 @@ from storage.ledger.accounts import AccountRow
 from storage.ledger.limits import End, NewLimit
 
 Balance = TypeVar("Balance", bound=AccountBalance)
-#: The charges by kind on one dataset, where allowances count in ρ and where they do not.
+#: Returns the charge of each query kind on one dataset. The argument is True for an allowance that
+#: counts in ρ.
 ChargesBy = Callable[[bool], Charges]
 
 
@@ -52,7 +53,8 @@ class Reconciliation:
 
     @property
     def agrees(self) -> bool:
-        # ρ is neither added up nor compared: an account counts it from its first δ_c on.
+        # Only ε and δ are compared. Accounts begin to count ρ at different moments, so their sums
+        # of ρ may differ.
         return self.charged.amounts[:2] == self.cap_charged.amounts[:2]
 
 
@@ -159,13 +161,15 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     row_of_cap = services.ledger.cap(dataset.id)
     charges = partial(charges_by_kind, dataset)
     cap = _cap_balance(row_of_cap, rows, charges)
-    # A δ_c may fall again; the promise for all answers together has the largest.
+    # δ_c is the δ that counting in ρ adds to all answers together. The owner may have lowered it
+    # since, so the largest that the cap ever had counts.
     composition = services.ledger.largest_composition(row_of_cap)
     # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
     # charges of answers that the restored accounts of analysts do not hold.
     pooled = sum((row.remaining for row in rows), cap.spent)
     promise = PrivacyLoss(cap.allowance.epsilon_nano, cap.allowance.delta_atto + composition)
-    # Where an account counts in ρ, sums of ε bound nothing, and the promise of the cap does.
+    # Where an account counts in ρ, sums of ε bound nothing. Then only the limits of the cap
+    # (``promise``) bound the loss.
     sums_bound = not (composition or any(row.account.limit.composition_atto for row in rows))
     at_most = promise
     if sums_bound:

@@ -45,7 +45,8 @@ def charges_by_kind(dataset: StoredDataset, in_rho: bool) -> Charges:
     for one description, because that takes milliseconds and many pages show them.
     """
     if dataset.public is None:
-        return {}  # The owner has not uploaded the node list yet.
+        # The owner has not uploaded the graph's node list yet, so no query has a price.
+        return {}
     return _charges_by_kind(_Public(dataset), in_rho)
 
 

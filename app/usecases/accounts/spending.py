@@ -21,11 +21,12 @@ from app.usecases.services import Services
 from app.usecases.visibility import require
 
 NOTHING = (0, 0, 0, 0)
-#: The ε (in nano-epsilons) that is shown to an analyst who has not sent a query yet.
+#: The ε (in nano-epsilons) of a usual answer that is assumed for an analyst who has not sent a
+#: query yet.
 FIRST_EPSILON_NANO = NANO // 10
 #: A projection uses only the charges of this many days, because habits change.
 HABIT_DAYS = 30
-#: Charges within so many hours are shown by hour, later ones by day.
+#: Charges are shown by hour if all of them lie within this many hours, and otherwise by day.
 HOURS = 48
 #: A projection beyond this many days is too uncertain to show.
 HORIZON_DAYS = 3650
@@ -54,7 +55,7 @@ def habit(points: Sequence[Point], account: AccountBalance) -> Habit:
         usual = _rounded(charged // queries)
         return Habit(arm.format(usual), remaining.rho_femto // usual, measured)
     usual = _rounded(charged // queries) if measured else FIRST_EPSILON_NANO
-    # Some answer of that ε: its ρ is at most that of any ε-DP query.
+    # The number of answers is computed with the ρ of an ε-DP answer, the largest ρ at this ε.
     answer = (usual, 0, pure_femto(usual), 0)
     answers = fits_more((*remaining.amounts, 0), NOTHING, answer) or 0
     return Habit(EPSILON.format(usual), answers, measured)

@@ -53,7 +53,8 @@ async def _caller_of_token(services: Services, tokens: Tokens, token: str) -> Ca
     if claims is None:
         raise Unauthenticated
     user = await person_of(services, claims)
-    # The rate limit counts all tokens of one person together, as if they were one key.
+    # The rate limit counts all tokens of one person together, as if they were one key, because a
+    # person may get any number of tokens.
     return Caller(replace(user, roles=claims.roles), f"user {user.id}", "api")
 
 
@@ -65,7 +66,7 @@ async def person_of(services: Services, claims: Claims) -> User:
     """
     identities, subject = services.identities, (claims.issuer, claims.subject)
     person = await inline_if_embedded(services.database, identities.find, *subject)
-    # A person without an account becomes a user by the first token that grants a role.
+    # A person who has never signed in becomes a user by the first token that grants a role.
     if person is None:
         is_new = bool(claims.roles)
     else:

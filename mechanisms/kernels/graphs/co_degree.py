@@ -17,8 +17,9 @@ def co_degree_floor(graph: RankedGraph) -> Nodes:
     degrees = np.diff(graph.indptr)
     floor = np.zeros(graph.nodes, np.int32)
     linked = degrees > 0
-    # The first neighbour in a row has the largest degree. A node shares a neighbour with another
-    # node exactly if that degree exceeds 1.
+    # A node shares a neighbour with another node exactly if one of its neighbours has a second
+    # neighbour. Rows begin with the neighbour of the largest degree, so comparing that degree with
+    # 1 decides.
     floor[linked] = degrees[graph.indices[graph.indptr[:-1][linked]]] > 1
     return floor
 

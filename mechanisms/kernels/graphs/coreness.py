@@ -31,8 +31,8 @@ def _core_numbers(indptr: Offsets, indices: Nodes) -> Nodes:
     for v in range(nodes):
         core[v] = indptr[v + 1] - indptr[v]
         largest = max(largest, core[v])
-    # ``order`` sorts the nodes by what is left of their degree; ``starts[d]`` is the place of the
-    # first node of degree d among those that are not yet removed.
+    # ``order`` sorts the nodes by their number of neighbours that are not yet removed.
+    # ``starts[d]`` is the position in ``order`` of the first remaining node with d such neighbours.
     starts = np.zeros(largest + 2, np.int64)
     for v in range(nodes):
         starts[core[v] + 1] += 1
@@ -71,7 +71,8 @@ def _h_indices(indptr: Offsets, indices: Nodes) -> Nodes:
     for v in range(nodes):
         largest = max(largest, indptr[v + 1] - indptr[v])
     result = np.zeros(nodes, np.int32)
-    # The number of neighbours of each degree; larger degrees than that of v count as that of v.
+    # The number of neighbours of v by degree. Degrees above that of v count as that of v, because
+    # its h-index is at most its own degree.
     counts = np.zeros(largest + 1, np.int32)
     for v in range(nodes):
         degree = indptr[v + 1] - indptr[v]

@@ -24,7 +24,8 @@ GRID_BITS = 26
 #: Up to this degree D the betweenness, which is below D²/2, fits 64 bits in steps of 2⁻²⁶.
 LARGEST_DEGREE = 2**19 - 1
 
-#: The most neighbours of one node that a bit matrix compares; the matrix takes 8 MiB per thread.
+#: Up to this many neighbours of one node, pairs of neighbours are compared as rows of a bit matrix.
+#: At this size the matrix takes 8 MiB per thread.
 LARGEST_MATRIX = 8192
 
 
@@ -129,8 +130,8 @@ def _saved_by_paths(indptr: Offsets, rows: Ranks, gain: Offsets, count: Nodes) -
     """
     total = 0
     for a in range(len(indptr) - 1):
-        # Adjacent pairs do not count. Their counters start so high that each further two-path adds
-        # 0 to the sum.
+        # Adjacent pairs do not count. Their counters start in the second half of ``gain``, which is
+        # all zeros, so each further two-path between them adds 0 to the sum.
         for e in range(indptr[a], indptr[a + 1]):
             count[rows[e]] = len(gain) // 2
         paths = 0

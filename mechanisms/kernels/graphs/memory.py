@@ -9,7 +9,7 @@ and their copy beside the rows exist together.
 NODE, NODE_THREAD, NODE_PART = 128, 4, 20
 EDGE, EDGE_PART, EDGE_MERGED = 8, 4, 12
 
-#: The most parts that are ever considered: more than any machine has threads.
+#: The most parts into which a preparation is cut: more than any machine has threads.
 MOST = 4096
 
 

@@ -27,8 +27,8 @@ def open_maximum(graph: RankedGraph, pruned: bool = True) -> int:
         degree = indptr[v + 1] - indptr[v]
         if pruned and degree <= best:
             break
-        # Neighbours of v form no open pair with it. Their counters start so low that they never
-        # become the maximum.
+        # The search is for nodes without an edge to v. The counters of its neighbours start so low
+        # that they never become the maximum.
         for e in range(indptr[v], indptr[v + 1]):
             shared[indices[e]] = -(1 << 30)
         paths = 0
@@ -71,8 +71,8 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
     count = 0
     for v in range(1, nodes):
         degree = indptr[v + 1] - indptr[v]
-        # Finds two partners of v, each of the largest degree, hence the lowest rank: one without an
-        # edge to v and one with an edge.
+        # Finds the nodes of lowest rank, that is of largest degree, which pair with v: one without
+        # an edge to v (``gap``), and one with an edge, the first of its row.
         gap = 0
         e = indptr[v]
         while e < indptr[v + 1] and indices[e] == gap:
@@ -86,10 +86,10 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
             high[count], low[count] = indptr[x + 1] - indptr[x] - 1, degree - 1
             count += 1
         if gap == 0 or (gap < v and indptr[gap + 1] - indptr[gap] == indptr[1]):
-            # No pair of a later node is larger in either part, so the search ends.
+            # No later node has a pair with a larger first or second part, so the search ends.
             break
-    # Sorts pairs by falling first part and, among equals, by falling second part. A pair is then
-    # undominated exactly if its second part exceeds all earlier ones.
+    # Sorts the pairs of degrees by falling first part and, among equals, by falling second part.
+    # Then a pair is on the Pareto front exactly if its second part exceeds all earlier ones.
     order = np.argsort(-(high[:count] * (indptr[1] + 1) + low[:count]))
     front, largest = 0, -1
     for i in order:

@@ -105,9 +105,9 @@ def prepare_graph(
         return executor.spread(kernel, graph._asdict(), cut, work=int(work.sum()), done=done)
 
     # Blocks are cut by estimated work. For neighbourhoods the estimate leaves out the paths of two
-    # edges inside them and may be too low. So the blocks of neighbourhoods are many and small, with
-    # hubs first. For pairs of nodes the estimate is exact, and the blocks are few, because each
-    # block returns an array of maxima.
+    # edges inside them and may be too low. So their blocks are many and small, with nodes of large
+    # degree first. For pairs of nodes the estimate is exact, and blocks are few: each returns an
+    # array of maxima.
     egos = spread(_ego_block, search, 16)
     pairs = spread(_pair_block, paths, 4)
     co_degree = co_degree_floor(graph)

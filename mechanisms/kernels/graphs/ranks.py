@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graphs.graph import Nodes, Offsets, read_only
 
-#: Unsigned: for a signed index, compiled code would test at every step whether it is negative.
+#: Ranks are unsigned, because for a signed index compiled code would test at every step whether it
+#: is negative.
 Ranks = NDArray[np.uint32]
 
 
@@ -64,7 +65,8 @@ def _ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
     largest = 0
     for v in range(nodes):
         largest = max(largest, indptr[v + 1] - indptr[v])
-    # A counting sort by falling degree; nodes of equal degree stay in the order of their numbers.
+    # A counting sort of the nodes by falling degree gives their ranks. Nodes of equal degree stay
+    # in the order of their numbers.
     places = np.zeros(largest + 2, np.int64)
     for v in range(nodes):
         places[largest - (indptr[v + 1] - indptr[v]) + 1] += 1
@@ -96,8 +98,8 @@ def _ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
 
 def search_work(graph: RankedGraph) -> Offsets:
     """Approximate nanoseconds to list the edges inside each neighbourhood, int64 (nodes,)."""
-    # The unit is a scan of one row entry, about 4 nanoseconds. Starting a node costs 25 such scans,
-    # and starting each of its neighbours costs 4.
+    # Work is counted in scans of one row entry, about 4 nanoseconds each. Starting a node takes as
+    # long as 25 scans, and starting each of its neighbours as long as 4.
     return 4 * (25 + row_sums(graph, graph.indptr[1:], 4 + graph.lower))
 
 

@@ -16,7 +16,7 @@ from mechanisms.kernels.graphs.memory import MOST
 from mechanisms.kernels.graphs.ranks import RankedGraph, equal_blocks, row_sums
 from mechanisms.model.executor import Arrays, Executor, PartResult
 
-#: The number of triangles on each edge, which is below the largest degree.
+#: The number of triangles on each edge. It is below the largest degree, so it fits 32 bits.
 Supports = NDArray[np.int32]
 
 
@@ -50,8 +50,8 @@ def _block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
 def _supports(graph: RankedGraph, starts: Offsets, first: int, last: int) -> Supports:
     indptr, indices, split = graph.indptr, graph.indices, graph.split
     supports = np.zeros(starts[-1], np.int32)
-    # Looks up neighbours of the current node: 1 + the index of each lower neighbour visited so far,
-    # and 0 for all other nodes.
+    # ``place`` looks up the lower neighbours of the current node: 1 + the index of each one visited
+    # so far in the node's row, and 0 for all other nodes.
     place = np.zeros(last, np.int32)
     widest = 0
     for v in range(last):
@@ -68,8 +68,8 @@ def _supports(graph: RankedGraph, starts: Offsets, first: int, last: int) -> Sup
             across = supports[starts[v] : starts[v + 1]]
             row = indices[indptr[v] : split[v]]
             matches = 0
-            # A look-up adds its result without a branch. Hits and misses are equally frequent, and
-            # each misprediction costs several steps.
+            # A look-up adds its result without a branch. About half of the look-ups hit, so the
+            # processor could not predict a branch, and each misprediction costs several steps.
             for k in range(len(row)):
                 j = place[row[k]]
                 hits[matches] = j

@@ -38,7 +38,8 @@ GRAPH_TOTALS = (
 
 def totals_work(graph: RankedGraph) -> int:
     """An upper bound on the steps of ``graph_totals``; the searches over pairs end far earlier."""
-    # A node of degree d is the middle of at most d² two-paths, counted in both directions.
+    # The two searches over pairs of nodes visit at most every two-path. A node of degree d is the
+    # middle of at most d² of them, counted in both directions.
     reach = int(np.square(np.diff(graph.indptr)).sum())
     return int(support_work(graph).sum()) + 2 * reach
 
@@ -54,7 +55,7 @@ def graph_totals(
     most = int(supports.max(initial=0))
     triangles, pairs = int(supports.sum(dtype=np.int64)) // 3, _pairs(supports)
     rows = by_row(graph, supports)
-    del supports  # Supports and rows are in memory together only while the rows are built.
+    del supports  # Frees memory: ``rows`` holds the same numbers once more.
     high, low = degree_pairs(graph)
     totals = {
         "triangles": triangles,
@@ -104,9 +105,9 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
             part, offsets = rows[starts[0] : starts[-1]], graph.indptr[linked] - starts[0]
             around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
             largest[linked] = np.maximum.reduceat(part, offsets)
-    # Let node v share a ≤ κ neighbours with the other node of a pair, where κ is its co-degree. The
-    # value of the pair is at most a·(a − 1)/2 plus the supports of the 2a edges to these
-    # neighbours.
+    # A bound for each node v by which the search ends early: the most two-triangles that an edge
+    # at v adds or removes. Let its ends share a neighbours, at most the co-degree of v. Then these
+    # are at most a·(a − 1)/2 plus the supports of the 2a edges to the shared neighbours.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)

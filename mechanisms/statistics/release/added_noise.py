@@ -57,7 +57,7 @@ class AddedNoise(Mechanism):
 
     def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> RhoBound:
         """The ρ of one part; by default that of any release which is private at ``loss``."""
-        del plan  # Noise of a public rate has a smaller ρ, which follows from the plan.
+        del plan  # Mechanisms whose noise has a public rate read it and return a smaller ρ.
         return Pure(loss.epsilon())
 
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:

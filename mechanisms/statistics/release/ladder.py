@@ -46,14 +46,14 @@ class Ladder(DataDependentNoise):
         if not plan.cap:
             return depends(0.0)
         rate = float(share(loss)) / 2
-        # With the rate λ = ε/2, an answer lies beyond rung r with probability at most
-        # 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}).
+        # An answer lies beyond rung r with probability at most 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}).
+        # Here λ is ε/2, and a rung has at most ``cap`` integers on either side of the true value.
         rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
         return depends((rungs + 1) * plan.cap * float(plan.step))
 
     def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> BoundedRange:
         """One change moves every answer by at most one rung, at the rate ε/2, up or down."""
-        del plan  # The bound is the same for rungs of all widths.
+        del plan  # ρ does not depend on the widths of the rungs, which the plan bounds.
         return BoundedRange(loss.epsilon())
 
     def noise(
@@ -89,8 +89,8 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
     The rung is private, so the words of the tail and of the place on it are drawn for every rung.
     """
     rung = weighted_race(weights(widths), rate, randomness, tail=True)
-    # The endless tail of equally wide rungs takes part in the race as one rung. If it wins, a
-    # geometric number of further rungs is added.
+    # All rungs beyond the public reach are equally wide and take part in the draw as one rung. If
+    # it is drawn, a geometric number of further rungs is added.
     further = single_noise(add_geometric, rate, randomness) * (rung == widths.size)
     # A rung above 0 can only be drawn if its width is at least 1. Rung 0 borrows the width of rung
     # 1. So it consumes as many random words as any other rung, and the run time does not reveal it.

@@ -66,8 +66,8 @@ class Laplace(AddedNoise):
         if len(parts) != 1:
             return None
         ((_, spent, plan),) = parts
-        # The answer is the part times a public factor, such as 1 / number of rows. It scales the
-        # noise too.
+        # A statistic of one part is this part times a public factor, such as 1 / number of rows.
+        # The factor scales the noise too.
         return _scale(spent, plan) * statistic.factor(dataset)
 
     def answer(self, statistic: Statistic, context: QueryContext) -> Answer:
@@ -163,7 +163,8 @@ def _ends(
     low, high = first.low, first.high
     assert low is not None and high is not None  # noqa: PT018 - both or neither
     if not isinstance(statistic, Part):
-        # The answer is a public linear function of the only part, and so are the interval's ends.
+        # The statistic has a single part. The answer is a public linear function of it, and the
+        # same function gives the interval's ends.
         raw, factor = statistic.raw(dataset, released), statistic.factor(dataset)
         low, high = (raw + (end - first.value) * factor for end in (low, high))
     return statistic.inside(dataset, low), statistic.inside(dataset, high)

@@ -48,7 +48,8 @@ class NoisyLocalSensitivity(DataDependentNoise):
         # All three releases are (ε, δ)-DP only together. The price shows the whole δ at the first
         # step, the two noisy bounds.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
-        # Nothing is published but the answer, so its step counts the ρ of all three releases.
+        # The two noisy bounds are not published, so the step of the answer counts the ρ of all
+        # three releases together.
         together = Pure(loss.epsilon())
         return (
             Step(f"{self.title}: two noisy bounds", bounds, bound=NO_RELEASE),

@@ -23,7 +23,8 @@ from mechanisms.statistics.smoothness import smooth_beta
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
 #: The smooth bound S is multiplied by this, so that rounding errors never put it below the local
-#: sensitivity. ``smoothness.SLACK`` lowers β for their effect on the ratio between neighbours.
+#: sensitivity. They also affect the ratio of S between neighbours, for which ``smoothness.SLACK``
+#: lowers β.
 _RAISE = 1 + Fraction(1, 1 << 30)
 
 
@@ -50,8 +51,9 @@ class SmoothNoise(DataDependentNoise):
         accuracy = super().accuracy(statistic, dataset, loss)
         ((part, spent, _),) = self.plans(statistic, dataset, loss)
         beta = smooth_beta(spent.epsilon_nano, spent.delta_atto)
-        # S is at least e^{−βd}·GS at distance d from records whose local sensitivity is GS. Its
-        # scale 2S/ε is below GS/ε only for βd > ln 2, and no records are further than the reach.
+        # At distance d from records whose local sensitivity is the global one, GS, the smooth bound
+        # S is at least e^{−βd}·GS. So the scale 2S/ε is below GS/ε only where βd > ln 2. No records
+        # are farther away than the public reach.
         far = None if beta is None else ceil(log(2) / beta)
         pays = far if far is not None and far <= part.reach(dataset) else None
         words = (

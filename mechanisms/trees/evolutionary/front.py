@@ -27,7 +27,8 @@ from mechanisms.statistics.tables import replaces
 from mechanisms.trees.evolutionary.ranking import Ranking
 from mechanisms.utilities.tables import row_bound
 
-#: The bits of the grid of a score: each draw is a selection of its own.
+#: The bits of the grid on which trees are scored. Each draw is a selection of its own, so they are
+#: those of a single draw.
 BITS = score_bits(1)
 
 
@@ -39,7 +40,8 @@ class Front(Ranking):
     """
 
     sizes: tuple[int, int] = (1, 1)
-    #: The part of the loss that releases the sizes.
+    #: The share of the loss that releases the noisy sizes of the positive class and of all others.
+    #: Hits of a tree are divided by these sizes.
     share: ClassVar[Fraction] = Fraction(1, 20)
 
     def check(self, dataset: Dataset, pool: int, draws: int) -> None:

@@ -50,8 +50,8 @@ class Proposals:
             tree = self.mutated(tree)
         if dice.below(4) == 0:
             tree = self.pruned(tree)
-        # A single leaf tells nothing. Mutation can only redraw its root, which gives the tree a
-        # test again.
+        # A tree of a single leaf tests nothing. Mutation can only redraw its root, which gives the
+        # tree a test again.
         return self.mutated(tree) if isinstance(tree, bool) and self.max_depth else tree
 
     def crossed(self, first: Tree, second: Tree) -> Tree:

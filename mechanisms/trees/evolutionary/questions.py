@@ -15,11 +15,11 @@ from mechanisms.model.forest import Literal
 from mechanisms.trees.dice import Dice
 from mechanisms.trees.task import Task
 
-#: A test: the number of an attribute, and the number of the level or inner edge that it is compared
-#: with.
+#: A test: the number of an attribute, and the number of the level that it is compared with, or of
+#: the inner edge between its numeric bins.
 Test = tuple[int, int]
-#: For each attribute tested on a path, its still possible levels or bins as bits. Attributes that
-#: are not listed keep all of theirs.
+#: For each attribute tested on a path of a tree, the levels or bins that the answers leave
+#: possible, as set bits. An attribute that is not listed keeps all of its levels or bins.
 Cells = Mapping[int, int]
 ANYTHING: Cells = {}
 
@@ -71,15 +71,16 @@ class Questions:
         one, then a uniform edge or value of it."""
         attribute = self.askable[dice.below(len(self.askable))]
         if not _several(possible.get(attribute, self.every[attribute])):
-            # Draws again among the attributes with several possible cells. The choice remains
-            # uniform, because the first draw favours none of them.
+            # The drawn attribute has a single possible level or bin left. So the draw is repeated
+            # among the others with several. It remains uniform, because the first draw favours none
+            # of them.
             live = [a for a in self.askable if _several(possible.get(a, self.every[a]))]
             if not live:
                 return None
             attribute = live[dice.below(len(live))]
         cells = possible.get(attribute, self.every[attribute])
         if self.numeric[attribute]:
-            # Possible bins are contiguous, so a test at any edge between two of them has two
+            # The possible bins are contiguous. So a test at any edge between two of them has two
             # possible answers.
             lowest = (cells & -cells).bit_length() - 1
             return attribute, lowest + dice.below(cells.bit_length() - 1 - lowest)

@@ -54,7 +54,7 @@ class Budget:
     in_rho: Selector | None = None
 
     def __post_init__(self) -> None:
-        # Each call raises if a loss is out of the range of exact noise.
+        # Refuses a loss whose parts are out of the range of exact noise: each call raises.
         for depth in range(self.splits + 1):
             self.leaf_law(depth)
         if self.splits:

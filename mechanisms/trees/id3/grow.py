@@ -42,7 +42,8 @@ class Id3:
     sensitivity: Sensitivity
     selector: Selector
     prune: bool
-    #: True if a leaf that stops early takes what is left of ρ, and not of ε.
+    #: A leaf above the greatest depth takes the loss that its path has left. True if this is what
+    #: is left of ρ, and not of ε.
     in_rho: bool = False
 
     @property
@@ -64,13 +65,13 @@ class Id3:
             spread = variance(self.budget(loss).leaf_law(self.splits))
             by_rows = most_splits(task.levels, len(task.labels), spread, rows)
             splits = list(map(min, most[: self.splits], by_rows))
-        # Where nodes are many, fewer attributes are counted together. So at each depth the largest
-        # number of nodes decides.
+        # The more nodes there are, the fewer attributes are counted in one pass over the rows. So
+        # the largest number of nodes at each depth gives the most work.
         sizes = {one.name: len(one.levels) for one in task.attributes}
         root = len(joined([sizes[name] for name in missing], len(task.labels)))
         below = sum(len(joined(task.levels, nodes * len(task.labels))) for nodes in splits[1:])
         counted = work("rows of nodes", stored + rows * (root + below)) if self.splits else NOTHING
-        # The limit on nodes is one of the whole tree, and not of each depth.
+        # ``MAX_NODES`` limits the nodes of the whole tree, and not of each depth.
         nodes = min(sum(most), MAX_NODES, 1 + sum(splits) * max(task.levels))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
         each = work("nodes", nodes * NODE + cells)

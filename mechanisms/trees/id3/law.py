@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-#: An outcome: ("leaf", label) if the root stops, else the place of the chosen attribute and the
-#: label of each level.
+#: An outcome of a tree of depth one: ("leaf", label) if the root stops. Otherwise the index of the
+#: attribute that splits the root, and the label of the leaf of each level.
 Outcome = tuple[object, ...]
 Counts = Sequence[Sequence[int]]
 

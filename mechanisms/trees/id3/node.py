@@ -39,8 +39,8 @@ class Node:
     children: list[Node] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     raw: list[int] = field(default_factory=list)
-    #: A raw count is a sum of noisy counts, once leaves are pruned. For each law of noise, the
-    #: number of its draws in that sum.
+    #: For each law of noise, the number of its draws in one raw count. In a pruned node there are
+    #: several, because a raw count is then a sum of noisy counts of former leaves.
     noises: dict[Law, int] = field(default_factory=dict)
     pruned: bool = False
 
@@ -120,7 +120,8 @@ def _added(leaves: Iterable[Node]) -> dict[Law, int]:
     return noises
 
 
-# Most nodes of a tree have the same children, and fractions take long to add up.
+# Cached, because most nodes of a tree have children with the same noise, and adding up fractions
+# takes long.
 @lru_cache(maxsize=1024)
 def _variance(noises: tuple[tuple[Law, int], ...], counts: int) -> Fraction:
     each = (draws * variance(law) for law, draws in noises)

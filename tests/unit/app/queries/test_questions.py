@@ -125,30 +125,31 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     (
         ADULT,
         {"kind": "tree", "algorithm": "naive_bayes", "attributes": ["sex", "age"]},
-        "How many records of adult version 3 have each value of income, and how many of these "
-        "have each value of sex and age, one attribute at a time?",
+        "How many records of adult version 3 have each value of income and, for each of these "
+        "values, how many have each value of sex and age, one attribute at a time?",
     ),
     (
         ADULT,
         {"kind": "distance", "target": "occupation"},
-        "How far apart are the values of occupation in adult version 3, by the other attributes?",
+        "How far apart are the values of occupation in adult version 3, judged by the other "
+        "attributes?",
     ),
     (
         ADULT,
         {"kind": "distance"},
-        "How far apart are the values of every attribute in adult version 3, by the other "
+        "How far apart are the values of every attribute in adult version 3, judged by the other "
         "attributes?",
     ),
     (
         ADULT,
         {"kind": "distance", "attributes": ["sex", "age"]},
-        "How far apart are the values of each of sex and age in adult version 3, by the others "
-        "of these?",
+        "How far apart are the values of each of sex and age in adult version 3, judged by the "
+        "others of these?",
     ),
     (
         ADULT,
         {"kind": "distance", "target": "sex", "attributes": ["sex", "age", "occupation"]},
-        "How far apart are the values of sex in adult version 3, by age and occupation?",
+        "How far apart are the values of sex in adult version 3, judged by age and occupation?",
     ),
     (
         ADULT,
@@ -159,8 +160,8 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
     (
         ADULT,
         {"kind": "clustering", "clusters": 3, "distance": {"attributes": ["sex", "age"]}},
-        "Where do the centres of 3 clusters of the records of adult version 3 lie, by sex and age, "
-        "with learned distances between values?",
+        "Where do the centres of 3 clusters of the records of adult version 3 lie, clustered by "
+        "sex and age, with learned distances between values?",
     ),
     (
         ADULT,
@@ -220,8 +221,8 @@ SENTENCES: list[tuple[Dataset, dict[str, Any], str]] = [
             "totals": {"measured": [["marital_status"], []], "share": "0.25"},
         },
         "What is the 0.5 quantile of age in adult version 3, by occupation (grouped as “hands”: "
-        "Craft or Service; “rest”: no value) and marital_status, and measured once more by "
-        "marital_status and overall?",
+        "Craft or Service; “rest”: no value) and marital_status, and the same measured once "
+        "more by marital_status alone and overall?",
     ),
     (
         ADULT,
