@@ -513,7 +513,7 @@ class Answering:
             context = QueryContext(
                 under_way.records, dataset, request.loss, self._randomness, kernels
             )
-            release = priced.query.compute(context)
+            release = priced.compute(context, reservation.charged_rho)
             return 201, priced.reply(reservation, release.answer)
         except OUTSIDE:
             raise

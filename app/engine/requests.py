@@ -14,7 +14,10 @@ from accounting.privacy_loss import PrivacyLoss
 from app.contract.amounts import QueryEpsilon, QueryRho
 from app.contract.models import Body, Name
 from app.queries import AnyQuery, Query
+from app.queries.parts.query import QueryContext
 from mechanisms.model.domains import Dataset
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.release import Release
 from storage.ledger.requests import Reservation
 
 #: The number of the canonical form of requests, stored with each. A default that changes its
@@ -156,6 +159,17 @@ class Priced:
         self._answered = f'"status":"answered","dataset":{written(dataset.name)},"dataset_version":'
         self._charged = f',"query":{query},"charge":{charge},"remaining":'
         self._spent = f',"steps":{steps},"answer":'
+
+    def compute(self, context: QueryContext, charged_rho: int | None) -> Release:
+        """Compute the answer. ``charged_rho``: of a later attempt, the ρ of the first.
+
+        Danger: the version that charged may have divided ε otherwise. What costs more ρ now must
+        not be computed: its charge is kept, without an answer.
+        Raises: UnsupportedQuery then, before anything private is read; as ``Query.compute``.
+        """
+        if charged_rho is not None and charged_rho < self.charge.rho_femto:
+            raise UnsupportedQuery("an earlier version charged less ρ than the query costs now")
+        return self.query.compute(context)
 
     def reply(self, reservation: Reservation, answer: Mapping[str, Any]) -> bytes:
         """The body of the reply, compact JSON. Its answer begins with the question."""

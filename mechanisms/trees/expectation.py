@@ -7,6 +7,7 @@ no promise. It reads no record.
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import Dataset
 from mechanisms.statistics.tables import replaces
+from mechanisms.trees.id3.budget import SPLIT, shares_of_path
 from mechanisms.trees.id3.stop_rule import least_count
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
@@ -15,9 +16,9 @@ from mechanisms.utilities.tables import row_bound
 TREES = 8
 #: ``id3`` is expected to be best only with this many times the records that it needs to split the
 #: root by the attribute of most levels.
-_ROOTS = 2.5
+_ROOTS = 2
 #: It also needs this many records for each pair of classes, divided by the ε of one split.
-_PER_SPLIT = 11
+_PER_SPLIT = 16
 #: Naive Bayes is expected to be best only with this many records, divided by the ε of one count.
 _PER_COUNT = 50
 
@@ -30,7 +31,7 @@ def expected_best(task: Task, dataset: Dataset, loss: PrivacyLoss, max_depth: in
     nano = loss.epsilon_nano // 2 if replaces(dataset) else loss.epsilon_nano
     rows, attributes, classes = row_bound(dataset), len(task.attributes), len(task.labels)
     splits = min(max_depth, attributes)
-    share, of_tree = nano // (2 * splits + 1), nano // TREES
+    share, of_tree = nano * SPLIT // shares_of_path(splits), nano // TREES
     if not share or not of_tree or least_count(of_tree, min(task.levels), classes) > rows:
         # No forest has enough records to split even one tree. Id3 then grows no split either: it
         # is a single leaf, whose counts get the whole loss and so the least noise.

@@ -27,6 +27,7 @@ from mechanisms.model.work import Work
 from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.evolutionary.front import Front
+from mechanisms.trees.evolutionary.ranking import Ranking
 
 #: The greatest depth of a tree. A full binary tree of this depth is just within the limit on nodes.
 MAX_DEPTH = 11
@@ -117,7 +118,7 @@ class EvolutionaryTree(SelectingQuery):
     def _search(self, dataset: Dataset) -> Search:
         weights = {name: Decimal(repr(one)) for name, one in self.weights or Weights()}
         if self.objective == "front":
-            fitness: Fitness | Front = Front()
+            fitness: Ranking = Front()
         else:
             fitness = Fitness(self.objective, weights, Sensitivity(self.sensitivity))
         return Search(

@@ -25,7 +25,11 @@ from mechanisms.model.tree_shape import MAX_DEPTH
 from mechanisms.model.work import Work
 from mechanisms.noise.count_noise import likely_error, variance
 from mechanisms.trees.id3 import Budget, Id3, grow
-from mechanisms.trees.id3.budget import most_nodes, share_for_count_error
+from mechanisms.trees.id3.budget import (
+    loss_for_shares,
+    most_nodes,
+    share_for_count_error,
+)
 from mechanisms.trees.id3.gaussian_budget import GaussianBudget
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, least_count_of
 
@@ -40,7 +44,7 @@ class Id3Tree(SelectingQuery):
     title: ClassVar[str] = "Private ID3"
     description: ClassVar[str] = (
         "Each level spends a share of the loss on noisy record counts, which stop small nodes, and "
-        "one on the choice of the splits; leaves carry noisy class counts."
+        "four on the choice of the splits; leaves carry noisy class counts."
     )
     source: ClassVar[str] = (
         "Local Dampening, PVLDB 14(4), 2021, section 5.2; Friedman and Schuster, KDD 2010"
@@ -84,8 +88,7 @@ class Id3Tree(SelectingQuery):
             error, one_way = target[SCORE_TARGET], id3.splitting(native).one_way
             split = self._selector().loss_for(count, error, 1, CONFIDENCE, one_way=one_way)
             shares.append(split.epsilon_nano)
-        loss = PrivacyLoss(max(shares) * (2 * id3.splits + 1))
-        return charge_for_add_remove(dataset, loss)
+        return charge_for_add_remove(dataset, loss_for_shares(max(shares), id3.splits))
 
     def memory(self, dataset: Dataset) -> int:
         task = self._task(dataset)
@@ -152,7 +155,7 @@ class Id3Tree(SelectingQuery):
         if budget.splits:
             classes = len(id3.task.labels)
             most = max(id3.task.levels)
-            spread = variance(budget.count_law)
+            spread = variance(budget.leaf_law(budget.splits))
             accuracy["least_count_to_split"] = least_count_of(spread, most, classes)
             accuracy["explanation"] += (
                 " A node that may ask every attribute is split from `least_count_to_split` noisy "

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
-from typing import ClassVar, Literal, Self
+from typing import Literal
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
@@ -22,6 +21,7 @@ from mechanisms.noise.rate import score_bits
 from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term, WeightedSum
 from mechanisms.selection import Selector
 from mechanisms.selection.dampening import check_exact, scores
+from mechanisms.trees.evolutionary.ranking import Ranking
 from mechanisms.utilities.rates import CountedTrees, Rate, TrueNegativeRate, TruePositiveRate
 from mechanisms.utilities.utility import Grid
 
@@ -32,7 +32,7 @@ SENSITIVITIES = (Sensitivity.GLOBAL, Sensitivity.LOCAL)
 
 
 @dataclass(frozen=True)
-class Fitness:
+class Fitness(Ranking):
     """How trees are scored: ``pareto`` by how few are better in both rates, or by a weighted sum.
 
     Under the ``local`` sensitivity, the sensitivity function δ is that of the two rates. Under
@@ -42,39 +42,17 @@ class Fitness:
     objective: Literal["pareto", "weighted_sum"]
     weights: Mapping[str, Decimal]
     sensitivity: Sensitivity
-    #: The part of the loss that is spent before the first selection.
-    share: ClassVar[Fraction] = Fraction(0)
-
-    def scorings(self, draws: int) -> int:
-        """How often a selection works out scores: once for all of its draws."""
-        del draws
-        return 1
-
-    def first_steps(self, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        """Nothing is released before the first selection."""
-        del dataset, loss
-        return ()
-
-    def released(self, context: QueryContext, counts: Confusion) -> Self:
-        """The same: its scores need nothing beside the counts."""
-        del context, counts
-        return self
 
     def steps(self, selector: Selector, loss: PrivacyLoss, draws: int) -> tuple[Step, ...]:
-        """The steps that spend the loss of one selection."""
         return selector.steps(loss, draws, "peeled")
 
     def check(self, dataset: Dataset, pool: int, draws: int) -> None:
-        """Raise UnsupportedQuery when no grid for a pool of this size fits 64 bits."""
         self.grid(dataset, pool, score_bits(draws))
 
     def drawn(
         self, counts: Confusion, draws: int, selector: Selector, context: QueryContext
     ) -> list[int]:
-        """The places of the selected trees of the pool, in the order drawn.
-
-        Privacy: ``context.loss`` under the dataset's relation.
-        """
+        """As ``Ranking.drawn``; the scores are those of all draws."""
         bits, means = score_bits(draws), (context.randomness, context.executor)
         scores = self.scores(counts, context.dataset, bits, context.executor)
         drawn = selector.top(scores, bits, context.loss, draws, "peeled", *means)
@@ -92,8 +70,9 @@ class Fitness:
         check_exact(grid, score_bits)
         return grid
 
-    def work(self, dataset: Dataset, pool: int) -> Work:
-        """The public work of the scores of a pool of counted trees."""
+    def work(self, dataset: Dataset, pool: int, draws: int) -> Work:
+        """As ``Ranking.work``: scores are worked out once for all draws."""
+        del draws
         return self._objective().work(dataset, CountedTrees(pool), self.sensitivity)
 
     def unit(self, dataset: Dataset, pool: int) -> tuple[Grid, float]:

@@ -6,9 +6,9 @@ the classes, which are released once. So a score is a sum of hits with public fa
 record moves it by one step at most. A score of dominance may move with every other tree instead.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import Integers
-from mechanisms.model.work import Work, work
+from mechanisms.model.work import Work, times, work
 from mechanisms.noise.count_noise import noisy
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 from mechanisms.statistics.tables import replaces
+from mechanisms.trees.evolutionary.ranking import Ranking
 from mechanisms.utilities.tables import row_bound
 
 #: The bits of the grid on which trees are scored. Each draw is a selection of its own, so they are
@@ -32,8 +33,8 @@ BITS = score_bits(1)
 
 
 @dataclass(frozen=True)
-class Front:
-    """The objective ``front``, with the same methods as ``Fitness``.
+class Front(Ranking):
+    """The objective ``front``.
 
     ``sizes``: the released sizes of the positive class and of all others.
     """
@@ -43,32 +44,25 @@ class Front:
     #: Hits of a tree are divided by these sizes.
     share: ClassVar[Fraction] = Fraction(1, 20)
 
-    def scorings(self, draws: int) -> int:
-        """How often a selection works out scores: anew for each of its draws."""
-        return draws
-
     def check(self, dataset: Dataset, pool: int, draws: int) -> None:
-        """Raise UnsupportedQuery if scores could leave 64 bits."""
         del pool, draws
         if row_bound(dataset) >= 1 << (62 - BITS):
             raise UnsupportedQuery("the public bound on rows is too large for exact arithmetic")
 
-    def work(self, dataset: Dataset, pool: int) -> Work:
-        """The public work of the scores of a pool of counted trees, for one draw."""
+    def work(self, dataset: Dataset, pool: int, draws: int) -> Work:
+        """As ``Ranking.work``: each draw has scores of its own."""
         del dataset
-        return work("hits of trees", pool)
+        return times(work("hits of trees", pool), draws)
 
     def first_steps(self, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
-        """The step that releases the sizes. Raises: UnsupportedQuery as ``Rate``."""
         _size_rate(dataset, loss)
         return (Step("noisy sizes of the positive class and of all others", loss),)
 
-    def released(self, context: QueryContext, counts: Confusion) -> "Front":
-        """The same with released sizes. Privacy: ``context.loss`` under the dataset's relation."""
+    def released(self, context: QueryContext, counts: Confusion) -> Self:
         exact = np.array([counts.positives, counts.negatives], np.int64)
         sizes = noisy(exact, _size_rate(context.dataset, context.loss), context)
         positives, negatives = np.maximum(sizes, 1).tolist()
-        return Front((positives, negatives))
+        return replace(self, sizes=(positives, negatives))
 
     def steps(self, selector: Selector, loss: PrivacyLoss, draws: int) -> tuple[Step, ...]:
         """A step per draw, because each draw has scores of its own."""
@@ -98,10 +92,10 @@ class Front:
     def drawn(
         self, counts: Confusion, draws: int, selector: Selector, context: QueryContext
     ) -> list[int]:
-        """The places of the selected trees of the pool, in the order drawn.
+        """As ``Ranking.drawn``, by adaptive composition of the draws.
 
-        Privacy: ``context.loss`` by adaptive composition of the draws. Under ``add_remove`` all
-        scores of a draw move one way, under ``replace`` by one step in any directions.
+        Under ``add_remove`` all scores of a draw move one way, under ``replace`` by one step in any
+        directions.
         """
         rest, chosen = np.arange(len(counts.true_positives)), list[int]()
         means, one_way = (context.randomness, context.executor), not replaces(context.dataset)

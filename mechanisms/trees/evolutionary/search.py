@@ -14,13 +14,12 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.executor import Executor
 from mechanisms.model.records import TableRecords
-from mechanisms.model.work import Work, times, together, work
+from mechanisms.model.work import Work, together, work
 from mechanisms.selection import Selector
 from mechanisms.trees.dice import Dice
-from mechanisms.trees.evolutionary.fitness import Fitness
-from mechanisms.trees.evolutionary.front import Front
 from mechanisms.trees.evolutionary.proposals import Proposals, Tree
 from mechanisms.trees.evolutionary.questions import Questions
+from mechanisms.trees.evolutionary.ranking import Ranking
 from mechanisms.trees.evolutionary.tree_forms import as_json, flattened
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
@@ -39,7 +38,7 @@ class Search:
     """
 
     task: Task
-    fitness: Fitness | Front
+    fitness: Ranking
     selector: Selector
     positive_class: str
     population: int
@@ -88,7 +87,7 @@ class Search:
         literals = sum(self.task.levels) * (self.generations + 1)
         selections = [
             together(
-                times(self.fitness.work(dataset, pool), self.fitness.scorings(draws)),
+                self.fitness.work(dataset, pool, draws),
                 self.selector.work(pool, draws, "peeled"),
             )
             for pool, draws in zip(self.pools, self.draws, strict=True)

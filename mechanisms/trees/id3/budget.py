@@ -1,17 +1,22 @@
-"""The budget of a private tree: 2L + 1 shares on every path, spent from the root down.
+"""The budget of a private tree: 5L + 4 shares on every path, spent from the root down.
 
 L = min(depth, number of attributes) is the most splits of a path. A node at depth k < L spends one
-share on its noisy record count and, if it is split, one on the choice of the attribute. At depth L
+share on its noisy record count and, if it is split, four on the choice of the attribute. At depth L
 no count is released, because public facts force leaves there. A leaf spends all that remains on its
-path on its class counts, so every path spends the whole loss, to the last nano. Nodes of one depth
-contain disjoint records, and so do the classes of a leaf: they compose in parallel.
+path on its class counts, which is four shares at depth L, so every path spends the whole loss, to
+the last nano. Nodes of one depth contain disjoint records, and so do the classes of a leaf: they
+compose in parallel.
+
+A record count only stops nodes. Trees are more accurate where it costs a quarter of a choice:
+``docs/trees.md`` has the comparison.
 
 Danger: a leaf that stops early takes all of ε that is left on its path. Its ρ grows like ε², so the
 charge in ρ is that of the most expensive path, which mostly ends at the root, and not the sum of
 the steps of the longest path. In accounts that count in ρ such a leaf takes what is left of ρ
 instead (``in_rho``), so that all paths cost what the longest one costs.
 
-Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 2, without the count at forced leaves.
+Source: Local Dampening, PVLDB 14(4), 2021, Algorithm 2, without the count at forced leaves and with
+a smaller part for the others.
 """
 
 from collections.abc import Sequence
@@ -31,6 +36,10 @@ from mechanisms.selection import Selector
 COUNT = "noisy record count of each node (disjoint records), for the stop rule"
 LEAF = "noisy class counts of each leaf (disjoint records)"
 
+#: The shares of the choice of a split, and of the class counts of a leaf at the full depth. The
+#: record count of a node has one.
+SPLIT = 4
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -45,29 +54,32 @@ class Budget:
     in_rho: Selector | None = None
 
     def __post_init__(self) -> None:
-        if self.share < 1:
-            raise UnsupportedQuery("the loss is too small to be shared by so many levels")
-        # Refuses a loss whose shares for selections, leaf counts or record counts are out of the
-        # range of exact noise: each call raises.
-        Rate.of(self.share, score_bits(1))
+        # Refuses a loss whose parts are out of the range of exact noise: each call raises.
         for depth in range(self.splits + 1):
             self.leaf_law(depth)
-        self.count_law  # noqa: B018 - the property raises
+        if self.splits:
+            if not self.count_loss.epsilon_nano:
+                raise UnsupportedQuery("the loss is too small to be shared by so many levels")
+            self.count_law  # noqa: B018 - the property raises
+            Rate.of(self.split_loss.epsilon_nano, score_bits(1))
 
     @property
-    def share(self) -> int:
-        """The loss of one record count, or of the choice of one split, in nano-epsilons."""
-        return self.loss.epsilon_nano // (2 * self.splits + 1)
+    def count_loss(self) -> PrivacyLoss:
+        """The loss of the record count of a node that may be split: one share, rounded down."""
+        return self._shares(1)
+
+    @property
+    def split_loss(self) -> PrivacyLoss:
+        """The loss of the choice of one split: four shares, rounded down once."""
+        return self._shares(SPLIT)
+
+    def _shares(self, number: int) -> PrivacyLoss:
+        return PrivacyLoss(self.loss.epsilon_nano * number // shares_of_path(self.splits))
 
     @property
     def count_law(self) -> Rate:
         """The noise of the record count of a node that may be split."""
-        return Rate.of_counts(self.share)
-
-    @property
-    def split_loss(self) -> PrivacyLoss:
-        """The loss of the choice of one split."""
-        return PrivacyLoss(self.share)
+        return Rate.of_counts(self.count_loss.epsilon_nano)
 
     def leaf_law(self, depth: int) -> Rate:
         """The noise of the class counts of a leaf at this depth."""
@@ -77,7 +89,8 @@ class Budget:
         """The loss of a leaf, in nano-epsilons: what is left on its path of ε, or of ρ too."""
         splits = self.splits
         counts = depth if depth == splits else depth + 1
-        rest = self.loss.epsilon_nano - (counts + depth) * self.share
+        spent = counts * self.count_loss.epsilon_nano + depth * self.split_loss.epsilon_nano
+        rest = self.loss.epsilon_nano - spent
         if self.in_rho is None or depth == splits:
             return rest
         count, split = (bound.femto() for bound in self._bounds(self.in_rho))
@@ -86,23 +99,22 @@ class Budget:
 
     def _bounds(self, selector: Selector) -> tuple[RhoBound, RhoBound]:
         """The ρ of a record count and of the choice of a split."""
-        return Pure(self.split_loss.epsilon()), selector.rho_bound(self.split_loss, 1)
+        return Pure(self.count_loss.epsilon()), selector.rho_bound(self.split_loss, 1)
 
     def steps(self, selector: Selector, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
-        """One step per share, root first; ``levels`` are the level counts of all attributes.
+        """One step per count and choice of a path, root first, and one for the leaves.
 
+        ``levels`` are the level counts of all attributes.
         ``times`` is the largest possible number of nodes at a depth, by public facts. The ρ of the
         leaves is what the most expensive path spends beyond the other steps.
         """
-        share, (count, split) = self.split_loss, self._bounds(selector)
-        each = (
-            (COUNT, count),
-            (f"{selector.name} of the split of each node (disjoint records)", split),
-        )
+        count, split = self._bounds(selector)
+        chosen = f"{selector.name} of the split of each node (disjoint records)"
+        each = ((COUNT, self.count_loss, count), (chosen, self.split_loss, split))
         steps = [
-            Step(f"depth {depth}: {what}", share, most_nodes(levels, depth), "parallel", bound)
+            Step(f"depth {depth}: {what}", loss, most_nodes(levels, depth), "parallel", bound)
             for depth in range(self.splits)
-            for what, bound in each
+            for what, loss, bound in each
         ]
         last = PrivacyLoss(self.leaf(self.splits), self.loss.delta_atto)
         what = LEAF
@@ -133,6 +145,17 @@ class LeafRest(RhoBound):
 
         most = max(path(depth) for depth in range(splits + 1))
         return Fraction(most - splits * (count + split), FEMTO)
+
+
+def shares_of_path(splits: int) -> int:
+    """The shares of ε on a path of so many splits."""
+    return (1 + SPLIT) * splits + SPLIT
+
+
+def loss_for_shares(split_nano: int, splits: int) -> PrivacyLoss:
+    """The least loss at which choices and the leaves of the full depth have so many nano-epsilons
+    each."""
+    return PrivacyLoss(-(-split_nano * shares_of_path(splits) // SPLIT))
 
 
 def most_nodes(levels: Sequence[int], depth: int) -> int:

@@ -1,9 +1,10 @@
 """The budget of a private tree in ρ, for a loss without a finite ε: Gaussian noise on its counts.
 
-Every path spends the whole loss, to the last femto-ρ: each record count two of 3L + 2 units, each
-choice of a split one, and a leaf all that remains, which is two units at the full depth. At ε for a
-record count and for a split by the exponential mechanism, Gaussian noise of the same deviation as
-Laplace noise has ε²/4 and the split ε²/8: so these are the shares of equal accuracy.
+Every path spends the whole loss, to the last femto-ρ: each record count one of 9L + 16 shares, each
+choice of a split eight, and a leaf all that remains, which is 16 shares at the full depth. These
+are the shares of equal accuracy with ``Budget``. Let a split by the exponential mechanism have ε,
+which is ε²/8 in ρ. A class count then has Laplace noise of ε and a record count of ε/4. Gaussian
+noise of these deviations has ε²/4 and ε²/64.
 
 Nodes of one depth contain disjoint records, and so do the classes of a leaf.
 """
@@ -20,6 +21,10 @@ from mechanisms.noise.discrete_gaussian import Deviation
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 from mechanisms.trees.id3.budget import COUNT, LEAF, most_nodes
+
+#: The shares of the choice of a split, and of the class counts of a leaf at the full depth. The
+#: record count of a node has one.
+SPLIT, LEAVES = 8, 16
 
 
 @dataclass(frozen=True)
@@ -41,22 +46,31 @@ class GaussianBudget:
             Rate.of(self.split_loss.epsilon_nano, score_bits(1))
 
     @property
-    def _unit(self) -> int:
-        return self.loss.rho_femto // (3 * self.splits + 2)
+    def _count(self) -> int:
+        """The ρ of a record count, in femto-ρ: one share, rounded down."""
+        return self._shares(1)
+
+    @property
+    def _split(self) -> int:
+        """The ρ of the choice of a split, in femto-ρ: eight shares, rounded down once."""
+        return self._shares(SPLIT)
+
+    def _shares(self, number: int) -> int:
+        return self.loss.rho_femto * number // ((1 + SPLIT) * self.splits + LEAVES)
 
     @property
     def count_law(self) -> Deviation:
         """The noise of the record count of a node that may be split."""
-        return Deviation.of(2 * self._unit, 1)
+        return Deviation.of(self._count, 1)
 
     @cached_property
     def split_loss(self) -> PrivacyLoss:
-        """The largest ε at which the choice of a split has one unit of ρ."""
+        """The largest ε at which the choice of a split has its shares of ρ."""
 
         def femto(nano: int) -> int:
             return self.selector.rho_bound(PrivacyLoss(nano), 1).femto()
 
-        nano = largest_within(femto, self._unit)
+        nano = largest_within(femto, self._split)
         if not nano:
             raise UnsupportedQuery("the loss is too small to be shared by so many levels")
         return PrivacyLoss(nano)
@@ -68,11 +82,11 @@ class GaussianBudget:
     def _leaf(self, depth: int) -> int:
         """The rest of the ρ of a path, in femto-ρ."""
         counts = depth if depth == self.splits else depth + 1
-        return self.loss.rho_femto - (2 * counts + depth) * self._unit
+        return self.loss.rho_femto - counts * self._count - depth * self._split
 
     def steps(self, selector: Selector, levels: Sequence[int], classes: int) -> tuple[Step, ...]:
-        """One step per share, root first, as ``Budget.steps``; they add up to the loss exactly."""
-        count, split = (PrivacyLoss(0, 0, units * self._unit, 1) for units in (2, 1))
+        """The steps of ``Budget.steps``, in ρ; they add up to the loss exactly."""
+        count, split = (PrivacyLoss(0, 0, femto, 1) for femto in (self._count, self._split))
         steps = []
         for depth in range(self.splits):
             nodes = most_nodes(levels, depth)

@@ -62,7 +62,7 @@ class Id3:
         most = [most_nodes(task.levels, depth) for depth in range(self.splits + 1)]
         splits: list[int] = []
         if self.splits:
-            spread = variance(self.budget(loss).count_law)
+            spread = variance(self.budget(loss).leaf_law(self.splits))
             by_rows = most_splits(task.levels, len(task.labels), spread, rows)
             splits = list(map(min, most[: self.splits], by_rows))
         # The more nodes there are, the fewer attributes are counted in one pass over the rows. So
@@ -112,7 +112,8 @@ def grow(context: QueryContext, request: Id3) -> dict[str, Any]:
         across siblings and the classes of a leaf by parallel composition. Stopping, pruning and
         labels are functions of released counts.
     Source: Local Dampening, PVLDB 14(4), 2021, section 5.2 and Algorithm 2, with the stop rule
-        √2/ε; noisy counts by discrete Laplace, or by discrete Gaussian for a loss in ρ alone.
+        √2/ε for the ε of a leaf at the full depth. Noisy counts are discrete Laplace, or discrete
+        Gaussian for a loss in ρ alone.
     """
     budget, splitting = request.budget(context.loss), request.splitting(context.dataset)
     growth = _TreeGrowth(context, request, budget, splitting)
@@ -170,7 +171,7 @@ class _TreeGrowth:
             [max(task.levels[a] for a in node.remaining) for node in level],
             self.classes[1],
             task.cells,
-            variance(law),
+            variance(self.budget.leaf_law(self.budget.splits)),
             self.nodes,
             row_bound(self.context.dataset),
         )

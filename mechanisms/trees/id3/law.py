@@ -1,8 +1,8 @@
 """The exact law of a whole private tree of depth one, in rationals, for certification.
 
-The root spends one of three equal shares of the loss on its noisy count and one on the split. Each
-child spends one on its class counts. A root that stops has two shares for its own class counts.
-There are two classes, and r = e^−ε for the ε of one share.
+The root spends one of nine shares of the loss on its noisy count and four on the split. Each child
+spends four on its class counts. A root that stops has eight shares for its own class counts. There
+are two classes, and r = e^−ε for the ε of one share.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ def depth_one_probabilities(
     """
     totals = [sum(column) for column in zip(*tables[0], strict=True)]
     grows = at_least_probability(least - sum(totals), r)
-    stopped = label_probabilities(totals, r * r)
+    stopped = label_probabilities(totals, r**8)
     law: dict[Outcome, Fraction] = {
         ("leaf", label): (1 - grows) * share for label, share in enumerate(stopped)
     }
     for place, (table, chosen) in enumerate(zip(tables, selection, strict=True)):
-        levels = [label_probabilities(counts, r) for counts in table]
+        levels = [label_probabilities(counts, r**4) for counts in table]
         for labels in product((0, 1), repeat=len(table)):
             share = grows * chosen
             for level, label in zip(levels, labels, strict=True):

@@ -1,9 +1,10 @@
 """The stop rule: which nodes are split, by public facts and released noisy record counts.
 
 A node with N_T noisy records is split when N_T / (t·|C|) is at least √2 / ε, the standard deviation
-of the noise of a count. Here t is the largest number of levels among its remaining attributes, and
-|C| the number of classes. For Gaussian noise of σ it is split at σ in place of √2 / ε. In whole
-numbers: N_T > 0 and N_T² ≥ v·(t·|C|)², where v bounds the variance of the noise.
+of the noise of a class count in a leaf at the full depth. Here t is the largest number of levels
+among its remaining attributes, and |C| the number of classes: so a cell of the split holds on
+average at least as many records. For Gaussian noise of σ it is split at σ in place of √2 / ε. In
+whole numbers: N_T > 0 and N_T² ≥ v·(t·|C|)², where v bounds the variance of that noise.
 """
 
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ def to_split(
         noisy: released record counts.
         levels: t of each node, from public facts and released splits.
         classes, cells: |C|, and the number of counters of one node.
-        variance: a bound on that of the noise of one count.
+        variance: a bound on that of the noise of a class count in a leaf at the full depth.
         nodes: the number of nodes of the tree so far.
         rows: the public bound on all rows.
 

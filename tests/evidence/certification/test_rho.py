@@ -319,7 +319,7 @@ def _of_split(selector: str, loss: PrivacyLoss) -> dict[float, float]:
 def _of_path(budget: Budget, depth: int, only: float | None = None) -> float:
     """The most D_α/α of the counts of a path that stops at ``depth``, without its splits."""
     counts = depth if depth == budget.splits else depth + 1
-    rates = ((budget.share / NANO, counts), (budget.leaf(depth) / NANO, 1))
+    rates = ((budget.count_loss.epsilon_nano / NANO, counts), (budget.leaf(depth) / NANO, 1))
     return max(
         sum(
             many * divergence(laplace_logs(rate, 0, 4000), laplace_logs(rate, 1, 4000), alpha)

@@ -1,8 +1,9 @@
 """The law of a whole private tree of depth one stays within e^ε on all neighbouring tables.
 
 All tables of up to five records, two attributes of two levels and two classes: 1,287 of them. As in
-``test_laws`` scores are on a coarse grid and p = e^−λ of the selection is a rational, so that one
-share is e^−ε = p², the count and the class counts have that base, and a tree costs three.
+``test_laws`` scores are on a coarse grid and probabilities are rational: e^−ε of one share of the
+loss is r, and a tree costs nine shares. The choice of the split costs four of them: p = e^−λ of the
+selection is r⁴ where the scores of neighbours move one way, and otherwise r².
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from mechanisms.trees.id3.law import (
     depth_one_probabilities,
     difference_at_least,
 )
-from mechanisms.trees.id3.split_rule import CRITERIA
+from mechanisms.trees.id3.split_rule import CRITERIA, SplitRule
 from mechanisms.trees.id3.stop_rule import least_count
 from mechanisms.trees.task import Task
 from tests.evidence.certification import checks
@@ -39,11 +40,18 @@ from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 
 ROWS = 5
 UNIVERSE = table_universe("attributes", ADD_REMOVE, ROWS, 2, 2, 2)
-#: Both bases that certification uses elsewhere: a large and a small loss.
-P = [Fraction(1, 3), Fraction(9, 10)]
-ONE_OF_P = [P[0], pytest.param(P[1], marks=pytest.mark.slow)]
-#: e^−ε of one share is p^SHARE: scores of sensitivity one at q = 0.
-SHARE = 2
+#: e^−ε of one share of the loss: a large and a small loss.
+R = [Fraction(3, 5), Fraction(19, 20)]
+ONE_OF_R = [R[0], pytest.param(R[1], marks=pytest.mark.slow)]
+#: The shares of the whole tree, of the choice of the split and of a leaf.
+TREE, SPLIT, LEAF = 9, 4, 4
+
+
+def rate(criterion: str, sensitivity: Sensitivity, r: Fraction) -> Fraction:
+    """e^−λ of the choice of the split in production, for scores of sensitivity one at q = 0."""
+    grid = CRITERIA[criterion].table_grid(ROWS)
+    rule = SplitRule(CRITERIA[criterion], sensitivity, SELECTORS["exponential"], grid)
+    return r ** (SPLIT if rule.one_way else SPLIT // 2)
 
 
 @cache
@@ -60,10 +68,17 @@ def all_scores(criterion: str, sensitivity: Sensitivity) -> np.ndarray:
 
 
 def laws(
-    criterion: str, sensitivity: Sensitivity, selector: str, least: int, p: Fraction
+    criterion: str,
+    sensitivity: Sensitivity,
+    selector: str,
+    least: int,
+    r: Fraction,
+    p: Fraction | None = None,
 ) -> list[dict[Outcome, Fraction]]:
-    drawn = cache(lambda row: SELECTORS[selector].probabilities(row, p))
-    whole = cache(lambda tables, row: depth_one_probabilities(tables, drawn(row), least, p**SHARE))
+    """The law of every table; ``p`` is another e^−λ of the choice than that of production."""
+    chosen = p or rate(criterion, sensitivity, r)
+    drawn = cache(lambda row: SELECTORS[selector].probabilities(row, chosen))
+    whole = cache(lambda tables, row: depth_one_probabilities(tables, drawn(row), least, r))
     distributions = []
     for member, row in zip(UNIVERSE.members, all_scores(criterion, sensitivity), strict=True):
         tables = tuple(tuple(map(tuple, member.counts(v))) for v in range(2))
@@ -82,42 +97,48 @@ def breach(distributions: list[dict[Outcome, Fraction]], bound: Fraction) -> tup
     return None
 
 
-@pytest.mark.parametrize("p", ONE_OF_P)
+@pytest.mark.parametrize("r", ONE_OF_R)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("sensitivity", list(Sensitivity))
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_a_whole_tree_is_private(
-    criterion: str, sensitivity: Sensitivity, selector: str, p: Fraction
+    criterion: str, sensitivity: Sensitivity, selector: str, r: Fraction
 ) -> None:
-    distributions = laws(criterion, sensitivity, selector, 3, p)
+    distributions = laws(criterion, sensitivity, selector, 3, r)
     assert all(sum(law.values()) == 1 for law in distributions[::50])
-    assert breach(distributions, p ** (3 * SHARE)) is None
+    assert breach(distributions, r**TREE) is None
 
 
 @pytest.mark.parametrize("least", [1, 2, 6])
 def test_wherever_the_stop_rule_lies(least: int) -> None:
-    distributions = laws("information_gain", Sensitivity.SHIFTED, "permute_and_flip", least, P[0])
-    assert breach(distributions, P[0] ** (3 * SHARE)) is None
+    distributions = laws("information_gain", Sensitivity.SHIFTED, "permute_and_flip", least, R[0])
+    assert breach(distributions, R[0] ** TREE) is None
 
 
 def test_less_than_is_spent_is_not_enough() -> None:
-    """The judge has teeth: labels alone show more than one of the three shares."""
-    distributions = laws("max", Sensitivity.GLOBAL, "permute_and_flip", 3, P[0])
-    assert breach(distributions, P[0] ** SHARE) is not None
+    """The judge has teeth: labels alone show more than four of the nine shares."""
+    distributions = laws("max", Sensitivity.GLOBAL, "permute_and_flip", 3, R[0])
+    assert breach(distributions, R[0] ** LEAF) is not None
+
+
+def test_the_one_way_rate_where_scores_move_both_ways_is_caught() -> None:
+    """Shifted scores of one table may rise and fall together with one record."""
+    one_way = R[0] ** SPLIT
+    args = ("gini", Sensitivity.SHIFTED, "permute_and_flip", 3, R[0])
+    assert breach(laws(*args, one_way), R[0] ** TREE) is not None
 
 
 def test_a_leaf_that_spends_more_than_is_left_is_caught() -> None:
-    """Four shares on the class counts of a root that stops, in place of two."""
-    p, r = P[0], P[0] ** SHARE
-    outcomes = []
+    """Sixteen shares on the class counts of a root that stops, in place of eight."""
+    r, outcomes = R[0], []
     for member in UNIVERSE.members:
         totals = [sum(column) for column in zip(*member.counts(0), strict=True)]
         stops = 1 - at_least_probability(6 - sum(totals), r)
-        outcomes.append({("leaf", 0): stops * difference_at_least(totals[1] - totals[0], r**4)})
-    assert breach(outcomes, p ** (3 * SHARE)) is not None
+        outcomes.append({("leaf", 0): stops * difference_at_least(totals[1] - totals[0], r**16)})
+    assert breach(outcomes, r**TREE) is not None
 
 
-@pytest.mark.parametrize("p", P)
+@pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(9, 10)])
 def test_tails_are_sums_of_the_noise(p: Fraction) -> None:
     mass = [discrete_laplace_probability(k, p) for k in range(-400, 401)]
     for least in range(-6, 7):
@@ -132,22 +153,23 @@ def test_tails_are_sums_of_the_noise(p: Fraction) -> None:
 
 def test_grown_trees_follow_the_law() -> None:
     """By Max the fine scores are the coarse ones, so the law of production is known exactly."""
-    share = 3 * NANO // 2
-    member = UNIVERSE.members[-200]
-    records = UNIVERSE.records[-200]
+    share = 3 * NANO // 8
+    # Its scores are 3 and 5, so that the rate of the choice matters.
+    member, records = UNIVERSE.members[1250], UNIVERSE.records[1250]
     tables = [np.array(member.counts(v), dtype=np.int64) for v in range(2)]
     criterion = CRITERIA["max"]
     grid = criterion.table_grid(ROWS)
     measured = criterion.of_tables(tables, UNIVERSE.dataset, Sensitivity.GLOBAL, grid)
     row = scores(measured, grid, Sensitivity.GLOBAL, 0, 1).tolist()
-    p = Fraction(exp(-share / NANO / 2))
-    selection = SELECTORS["permute_and_flip"].probabilities(row, p)
-    law = depth_one_probabilities(
-        [table.tolist() for table in tables], selection, least_count(share, 2, 2), p**SHARE
-    )
+    assert row == [3, 5]
+    r = Fraction(exp(-share / NANO))
+    chosen = rate("max", Sensitivity.GLOBAL, r)
+    selection = SELECTORS["permute_and_flip"].probabilities(row, chosen)
+    least = least_count(LEAF * share, 2, 2)
+    law = depth_one_probabilities([table.tolist() for table in tables], selection, least, r)
     task = Task.of(UNIVERSE.dataset, ("A", "B"), "C")
     id3 = Id3(task, 1, "max", Sensitivity.GLOBAL, SELECTORS["permute_and_flip"], False)
-    loss, seen = PrivacyLoss(3 * share), Counter[Outcome]()
+    loss, seen = PrivacyLoss(TREE * share), Counter[Outcome]()
     seeded = context(records, UNIVERSE.dataset, loss, SeededRandomness(11))
     for _ in range(4000):
         tree = grow(seeded, id3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss, format_units
@@ -18,8 +19,12 @@ from mechanisms.model.domains import (
     NumericAttribute,
     TableDomain,
 )
+from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.records import TableRecords
 from mechanisms.statistics import MECHANISMS
 from storage.ledger.requests import Reservation
+from tests.support.contexts import context
+from tests.support.randomness import SeededRandomness
 
 REQUEST = {
     "dataset": "people",
@@ -69,6 +74,18 @@ def test_a_later_attempt_has_the_defaults_of_the_charge() -> None:
     plain, in_rho = (request.priced(dataset, way).charge.rho_femto for way in (False, True))
     for charged, way in ((plain, False), (in_rho, True), (plain + 1, False), (plain - 1, True)):
         assert request.priced_at(dataset, charged).in_rho is way
+
+
+def test_a_later_attempt_never_loses_more_rho_than_was_charged() -> None:
+    """A version that divided ε otherwise may have charged less ρ than the query costs in this."""
+    request, dataset = QueryRequest.model_validate_json(json.dumps(REQUEST)), people()
+    priced = request.priced(dataset)
+    records = TableRecords({"größe": np.zeros(5, np.uint8)}, {})
+    within = context(records, dataset, request.loss, SeededRandomness(1))
+    for charged in (None, priced.charge.rho_femto, priced.charge.rho_femto + 1):
+        assert "value" in priced.compute(within, charged).answer
+    with pytest.raises(UnsupportedQuery):
+        priced.compute(within, priced.charge.rho_femto - 1)
 
 
 LOSS = {"epsilon": "0.25", "delta": "0"}

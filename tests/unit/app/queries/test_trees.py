@@ -250,16 +250,16 @@ def test_people_with_several_records_are_protected_as_groups(people: Service) ->
 
 
 def test_steps_show_siblings_in_parallel(added: Service) -> None:
-    body = quote(added, epsilon="0.5", query={**ID3, "max_depth": 2}).json()
-    # 0.5 is five shares: count, split, count, split, class counts.
-    assert [step["epsilon"] for step in body["steps"]] == ["0.1"] * 5
+    body = quote(added, epsilon="0.7", query={**ID3, "max_depth": 2}).json()
+    # 0.7 is fourteen shares: count, split, count, split, class counts.
+    assert [step["epsilon"] for step in body["steps"]] == ["0.05", "0.2", "0.05", "0.2", "0.2"]
     assert [step["composition"] for step in body["steps"]] == ["parallel"] * 5
     assert [step["times"] for step in body["steps"]] == [1, 1, 4, 4, 4 * 4 * 2]
 
 
 def test_the_quote_tells_what_to_expect(added: Service) -> None:
     query = {**ID3, "max_depth": 2, "criterion": "information_gain"}
-    accuracy = quote(added, epsilon="0.5", query=query).json()["accuracy"]
+    accuracy = quote(added, epsilon="0.35", query=query).json()["accuracy"]
     # Discrete Laplace at ε = 0.1: 2·p^(x + 1) / (1 + p) ≤ 0.05 from x = 30 on.
     assert accuracy["leaf_count_error"] == 30
     # √2 · 4 · 2 / 0.1 = 113.1
@@ -269,7 +269,7 @@ def test_the_quote_tells_what_to_expect(added: Service) -> None:
     assert chances == [0.5, 0.9, 0.99]
     assert leads == sorted(leads)
     assert accuracy["utility_below_best"] > accuracy["score_below_best"] > 0
-    local = quote(added, epsilon="0.5", query={**query, "sensitivity": "local"}).json()
+    local = quote(added, epsilon="0.35", query={**query, "sensitivity": "local"}).json()
     assert "utility_below_best" not in local["accuracy"]
     search = quote(added, epsilon="4.1", query={**SEARCH, "sensitivity": "global"}).json()
     assert search["accuracy"]["candidates"] == 25

@@ -74,8 +74,8 @@ ROWS = {
         "graph", SET, {"epsilon": "0.022"}, (45, 136, 454), (402, 3_059, 25_442)
     ),
     "Gaussian degrees": Row("graph", TOP, {"rho": "0.0000605"}, None, (402, 3_059, 25_442)),
-    "a tree": Row("table", TREE, {"epsilon": "0.5"}, (2, 6, 20), (3, 24, 205)),
-    "a tree of Gaussian counts": Row("table", TREE, {"rho": "0.0043905"}, None, (5, 42, 350)),
+    "a tree": Row("table", TREE, {"epsilon": "0.5"}, (2, 6, 20), (3, 30, 252)),
+    "a tree of Gaussian counts": Row("table", TREE, {"rho": "0.0045333"}, None, (5, 40, 339)),
     "tables of 55 pairs": Row("replaced", PAIRS, {"epsilon": "1"}, (1, 3, 10), (5, 40, 338)),
     "Gaussian tables of 55 pairs": Row(
         "replaced", PAIRS, {"rho": "0.002272727272727"}, None, (10, 81, 677)

@@ -481,7 +481,7 @@ def test_accounts_that_count_in_rho_have_defaults_that_cost_less_of_it(
     quote = people("ana", "POST", "/v1/quotes", json=grown).json()
     reply = people("ana", "POST", "/v1/queries", json=grown).json()
     assert quote["charge"] == reply["charge"]
-    least = "0.006298380582993" if counts_rho else "0.030462011896527"
+    least = "0.005967122920078" if counts_rho else "0.038781615899585"
     assert quote["charge"]["rho"] == least
     rest = "what is left of ρ" if counts_rho else "all that is left"
     assert rest in quote["steps"][-1]["what"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import floor
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from accounting.rho import Pure, pure_femto
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES
 from mechanisms.selection import SELECTORS
-from mechanisms.trees.id3.budget import Budget, most_nodes
+from mechanisms.trees.id3.budget import Budget, loss_for_shares, most_nodes
 
 epsilons = st.integers(10**6, 10**12)
 
@@ -25,9 +26,31 @@ def test_every_path_spends_exactly_the_loss(epsilon: int, splits: int) -> None:
     budget = Budget(PrivacyLoss(epsilon), splits)
     for depth in range(splits + 1):
         counts = depth if depth == splits else depth + 1
-        assert (counts + depth) * budget.share + budget.leaf(depth) == epsilon
-        # What an early leaf has to spend is never less than what a full path ends with.
-        assert budget.leaf(depth) >= budget.leaf(splits) >= budget.share >= 1
+        spent = counts * budget.count_loss.epsilon_nano + depth * budget.split_loss.epsilon_nano
+        assert spent + budget.leaf(depth) == epsilon
+        # What an early leaf has to spend is never less than what a full path ends with, and this
+        # is never less than a choice.
+        assert budget.leaf(depth) >= budget.leaf(splits) >= budget.split_loss.epsilon_nano
+
+
+@given(epsilons, st.integers(1, MAX_DEPTH))
+def test_a_count_costs_a_quarter_of_a_choice_and_each_is_rounded_down_once(
+    epsilon: int, splits: int
+) -> None:
+    budget, share = Budget(PrivacyLoss(epsilon), splits), Fraction(epsilon, 5 * splits + 4)
+    assert budget.count_loss.epsilon_nano == floor(share) >= 1
+    assert budget.split_loss.epsilon_nano == floor(4 * share)
+
+
+@given(st.integers(1, 10**12), st.integers(0, MAX_DEPTH))
+def test_the_loss_for_a_share_is_the_least_that_has_it(split: int, splits: int) -> None:
+    def leaf_and_split(loss: int) -> int:
+        budget = Budget(PrivacyLoss(loss), splits)
+        return min(budget.leaf(splits), budget.split_loss.epsilon_nano)
+
+    split += 10**6
+    loss = loss_for_shares(split, splits).epsilon_nano
+    assert leaf_and_split(loss) >= split > leaf_and_split(loss - 1)
 
 
 @given(epsilons, st.integers(0, MAX_DEPTH), st.lists(st.integers(1, 50), min_size=1, max_size=70))
@@ -41,9 +64,9 @@ def test_steps_add_up_to_the_loss(epsilon: int, depth: int, levels: list[int]) -
 
 
 def test_the_shares_of_a_tree_of_depth_two() -> None:
-    budget = Budget(PrivacyLoss(1_000_000_003), 2)
-    assert budget.share == 200_000_000
-    assert [budget.leaf(depth) for depth in range(3)] == [800_000_003, 400_000_003, 200_000_003]
+    budget = Budget(PrivacyLoss(1_400_000_011), 2)
+    assert (budget.count_loss, budget.split_loss) == (PrivacyLoss(10**8), PrivacyLoss(400_000_003))
+    assert [budget.leaf(depth) for depth in range(3)] == [1_300_000_011, 800_000_008, 400_000_005]
     assert [step.times for step in budget.steps(SELECTORS["exponential"], [2, 5, 3], 2)] == [
         1,
         1,
@@ -74,14 +97,14 @@ def test_rho_is_that_of_the_most_expensive_path() -> None:
     """Danger: the steps of the longest path add up to far less than what an early leaf spends."""
     loss, exponential = PrivacyLoss.parse("0.3"), SELECTORS["exponential"]
     steps = Budget(loss, 2).steps(exponential, [2, 5, 3], 2)
-    assert total_rho(steps) == 30462011896527
+    assert total_rho(steps) == 38781615899585
     longest = [*steps[:-1], Step("leaf", steps[-1].loss, bound=Pure(steps[-1].loss.epsilon()))]
-    assert total_rho(longest) == 6298380582993
+    assert total_rho(longest) == 5967122920078
     half = Budget(PrivacyLoss.parse("0.5"), 5).steps(exponential, [2] * 5, 2)
-    assert round(total_rho(half) / 10**15, 4) == 0.1026
-    # The published table: with such leaves ρ admits 0, 1 and 15 queries of E = 1, 3 and 10.
+    assert round(total_rho(half) / 10**15, 4) == 0.1145
+    # The published table: with such leaves ρ admits 0, 1 and 13 queries of E = 1, 3 and 10.
     room = [rho_limit(e * NANO, ATTO // 10**6) for e in (1, 3, 10)]
-    assert [one // total_rho(half) for one in room] == [0, 1, 15]
+    assert [one // total_rho(half) for one in room] == [0, 1, 13]
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
@@ -92,11 +115,11 @@ def test_an_early_leaf_takes_what_is_left_of_rho(selector: str, epsilon: int, sp
     budget = Budget(PrivacyLoss(epsilon), splits, chosen)
     steps = budget.steps(chosen, [2] * max(splits, 1), 2)
     assert total(steps) == budget.loss
-    whole, share = total_rho(steps), Pure(budget.split_loss.epsilon()).femto()
+    whole, count = total_rho(steps), Pure(budget.count_loss.epsilon()).femto()
     split = chosen.rho_bound(budget.split_loss, 1).femto()
     plain = Budget(PrivacyLoss(epsilon), splits)
     for depth in range(splits):
-        spent = (depth + 1) * share + depth * split
+        spent = (depth + 1) * count + depth * split
         assert spent + pure_femto(budget.leaf(depth)) <= whole
         assert budget.leaf(splits) <= budget.leaf(depth) <= plain.leaf(depth)
         more = budget.leaf(depth) + 1
@@ -105,17 +128,18 @@ def test_an_early_leaf_takes_what_is_left_of_rho(selector: str, epsilon: int, sp
 
 
 def test_rho_of_leaves_that_take_what_is_left_of_it() -> None:
-    """The vector of the theory, and its table: three queries of ε = 0.5 fit E = 1, 24 fit 3."""
+    """The vector of the theory, and its table: three queries of ε = 0.5 fit E = 1, 30 fit 3."""
     exponential = SELECTORS["exponential"]
     steps = Budget(PrivacyLoss.parse("0.3"), 2, exponential).steps(exponential, [2, 5, 3], 2)
-    assert total_rho(steps) == 6298380582993
+    assert total_rho(steps) == 5967122920078
     half = Budget(PrivacyLoss.parse("0.5"), 5, exponential).steps(exponential, [2] * 5, 2)
     room = [rho_limit(e * NANO, ATTO // 10**6) for e in (1, 3, 10)]
-    assert [one // total_rho(half) for one in room] == [3, 24, 205]
+    assert [one // total_rho(half) for one in room] == [3, 30, 252]
 
 
 def test_a_person_with_more_records_has_the_path_of_the_group() -> None:
     steps = Budget(PrivacyLoss.parse("0.1"), 2).steps(SELECTORS["exponential"], [2, 5, 3], 2)
-    # Of three records: the early leaf at the root has ε of 0.24, the count 0.06.
+    # Of three records: the early leaf at the root has 13 of 14 shares of an ε of 0.3.
     of_three = total_rho([step.for_group(3) for step in steps])
-    assert of_three == Pure(Fraction("0.06")).femto() + Pure(Fraction("0.24")).femto()
+    count, leaf = (Pure(Fraction(nano, NANO)).femto(3) for nano in (7_142_857, 92_857_143))
+    assert of_three == count + leaf
