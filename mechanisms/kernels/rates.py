@@ -88,21 +88,29 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
 
 
 @compiled
-def combined(
-    hits: Integers, totals: Integers, members: Integers, replace: bool, candidate: int, t: int
-) -> int:
-    """δ(t) of one candidate: the largest sum of a part. The members of a part are consecutive."""
-    first, largest = 0, 0
-    while first < len(members):
-        after, total = first, 0
-        while after < len(members) and members[after, 3] == members[first, 3]:
-            hit, of = hits[after, candidate], totals[after, candidate]
-            bits, cap = members[after, 1], members[after, 2]
-            total += members[after, 0] * step(hit, of, bits, replace, cap, t)
-            after += 1
-        largest = max(largest, total)
-        first = after
-    return largest
+def widen(
+    hits: Integers,
+    totals: Integers,
+    members: Integers,
+    replace: bool,
+    candidate: int,
+    t: int,
+    widths: Integers,
+) -> None:
+    """Raise ``widths``, int64 (m,), to at least δ(t), …, δ(t + m − 1) of one candidate.
+
+    δ is the largest sum of a part. The members of a part are consecutive.
+    """
+    inside = np.zeros(len(widths), np.int64)
+    for i in range(len(members)):
+        if i > 0 and members[i, 3] != members[i - 1, 3]:
+            inside[:] = 0
+        hit, total = hits[i, candidate], totals[i, candidate]
+        factor, bits, cap = members[i, 0], members[i, 1], members[i, 2]
+        for j in range(len(widths)):
+            inside[j] += factor * step(hit, total, bits, replace, cap, t + j)
+            # The sum of some members of a part never exceeds that of all of them.
+            widths[j] = max(widths[j], inside[j])
 
 
 @compiled
@@ -125,9 +133,9 @@ def last_equal(
 def steps(rates: Rates, t: int, candidates: Integers) -> Integers:
     """δ(t) of the candidates with these numbers."""
     hits, totals, members, replace, _, _ = rates
-    result = np.empty(len(candidates), np.int64)
+    result = np.zeros(len(candidates), np.int64)
     for i in range(len(candidates)):
-        result[i] = combined(hits, totals, members, replace, candidates[i], t)
+        widen(hits, totals, members, replace, candidates[i], t, result[i : i + 1])
     return result
 
 
@@ -143,17 +151,20 @@ def missing(
     last: int,
 ) -> int:
     """Σ over first ≤ t < last of cap − δ(t) of one candidate."""
-    short, t, before = 0, first, 0
+    short, t, block = 0, first, np.empty(BLOCK, np.int64)
     while t < last:
-        width, end = combined(hits, totals, members, replace, candidate, t), t
-        if width >= cap:
+        widths = block[: min(BLOCK, last - t)]
+        widths[:] = 0
+        widen(hits, totals, members, replace, candidate, t, widths)
+        end = t + len(widths)
+        if widths[0] < widths[-1]:
+            short += len(widths) * cap - widths.sum()
+        elif widths[0] < cap:
+            end = min(max(last_equal(hits, totals, members, replace, candidate, t) + 1, end), last)
+            short += (end - t) * (cap - widths[0])
+        else:
             break
-        if width == before:
-            # After two equal values in a row, a longer run is likely, so its length is worth
-            # computing.
-            end = min(last_equal(hits, totals, members, replace, candidate, t), last - 1)
-        short += (end - t + 1) * (cap - width)
-        before, t = width, end + 1
+        t = end
     return short
 
 
@@ -180,29 +191,6 @@ def shortfalls(rates: Rates, kinds: Integers, turns: Integers, order: Integers) 
         short[r] = tail + missing(hits, totals, members, replace, cap, r, 0, turn)
         tail_start = turn
     return short
-
-
-@compiled
-def widen(
-    hits: Integers,
-    totals: Integers,
-    members: Integers,
-    replace: bool,
-    candidate: int,
-    t: int,
-    widths: Integers,
-) -> None:
-    """Raise ``widths``, int64 (m,), to at least δ(t), …, δ(t + m − 1) of one candidate."""
-    inside = np.zeros(len(widths), np.int64)
-    for i in range(len(members)):
-        if i > 0 and members[i, 3] != members[i - 1, 3]:
-            inside[:] = 0
-        hit, total = hits[i, candidate], totals[i, candidate]
-        factor, bits, cap = members[i, 0], members[i, 1], members[i, 2]
-        for j in range(len(widths)):
-            inside[j] += factor * step(hit, total, bits, replace, cap, t + j)
-            # The sum of some members of a part never exceeds that of all of them.
-            widths[j] = max(widths[j], inside[j])
 
 
 @compiled

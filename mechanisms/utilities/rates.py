@@ -16,7 +16,7 @@ from mechanisms.model.facts import BOTH_WAYS, ByRelation, JointByRelation, same_
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Integers, Sensitivity
-from mechanisms.model.work import NOTHING, Work, together, work
+from mechanisms.model.work import Work, together, work
 from mechanisms.utilities.rate_sensitivity import RATE_FACTS, RateSensitivity
 from mechanisms.utilities.tables import ROWS, TABLE_RELATIONS, row_bound, tree_candidates
 from mechanisms.utilities.utility import Grid, Measurement, both_ways, finest_bits
@@ -48,6 +48,13 @@ def exclusive_rate(dataset: Dataset, rate: str) -> tuple[str, str] | None:
     if dataset.neighbouring is not NeighbouringRelation.ADD_REMOVE:
         return None
     return "the class of a record", rate
+
+
+def counting_work(dataset: Dataset, candidates: Candidates) -> Work:
+    """The public work of counting the rows that every listed tree labels correctly."""
+    forest = tree_candidates(candidates).forest(dataset)
+    sizes = len(forest.literal), len(forest.columns), forest.literals
+    return forest_work(row_bound(dataset), *sizes)
 
 
 def most_steps(dataset: Dataset, bits: int, weights: Sequence[int] = (1,)) -> int:
@@ -108,13 +115,11 @@ class Rate(ABC):
         )
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        rows, counted = row_bound(dataset), NOTHING
-        if not isinstance(candidates, CountedTrees):
-            forest = tree_candidates(candidates).forest(dataset)
-            counted = forest_work(rows, len(forest.literal), forest.literals)
+        counted = isinstance(candidates, CountedTrees)
         grid = self.grid(dataset, candidates, sensitivity)
         steps = 1 if sensitivity is Sensitivity.GLOBAL else most_steps(dataset, grid.bits)
-        return together(counted, work(f"rates {sensitivity}", candidates.count(dataset) * steps))
+        scored = work(f"rates {sensitivity}", candidates.count(dataset) * steps)
+        return scored if counted else together(counting_work(dataset, candidates), scored)
 
     def joint_influence(
         self,
