@@ -94,10 +94,11 @@ class Plan:
         name, levels = f"contexts by {context} {self.options.sensitivity}", sum(self.levels)
         if context is Context.MAX_DEPENDENCY:
             sets = 2 * comb(len(self.levels), self.size + 1)
-            return work(name, self.rows * (sets + targets * levels), targets)
+            return work(name, self.rows * (sets + targets * levels), 0)
         # The sensitivity function δ is computed at every distance up to the public bound on
-        # records. At each distance it reads two counts per level.
-        return work(name, self.rows * (pairs + targets * levels), targets)
+        # records. At each distance it reads two counts per level. What a target takes at any number
+        # of rows counts with its metric, because it grows with the same cells.
+        return work(name, self.rows * (pairs + targets * levels), 0)
 
     def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
         """The loss of contexts, rounded down, and that of tables, which takes the rest."""

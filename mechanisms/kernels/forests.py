@@ -17,7 +17,7 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.model.executor import Arrays, Executor, Inline, PartResult
 from mechanisms.model.forest import Column, Forest
 from mechanisms.model.records import TableRecords
-from mechanisms.model.work import Work, work
+from mechanisms.model.work import Work, together, work
 
 Ints = NDArray[np.int32]
 Counts = NDArray[np.int64]
@@ -70,9 +70,11 @@ def confusion(
     return Confusion(hits, negatives - (counts[0, :-1] - hits), positives, negatives)
 
 
-def forest_work(rows: int, nodes: int, literals: int) -> Work:
-    """The public work of ``confusion`` for trees of so many nodes and literals in all."""
-    return work("forest", (nodes + 2 * literals) * (-(-rows // 64) + 1))
+def forest_work(rows: int, nodes: int, columns: int, literals: int) -> Work:
+    """The public work of ``confusion`` for trees of so many nodes, columns and literals in all."""
+    words = -(-rows // 64) + 1
+    tests = work("tests of rows", rows * columns + literals * words)
+    return together(tests, work("nodes of trees", nodes * words))
 
 
 def _columns(records: TableRecords, forest: Forest) -> Arrays:

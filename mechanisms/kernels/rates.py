@@ -15,6 +15,8 @@ from mechanisms.model.sensitivity import Integers
 
 #: Stands for the last distance t of a run of equal sensitivities δ(t) that never ends.
 FOREVER = 1 << 62
+#: The distances at which a walk works out δ together.
+BLOCK = 64
 
 
 class Rates(NamedTuple):
@@ -51,7 +53,11 @@ def step(hits: int, total: int, bits: int, replace: bool, cap: int, t: int) -> i
             below = (total - t) * (total - t - 1)
         else:
             below = max(total - t, 2)
-    return max(1, min(cap, (unit - 1) // below + 1))
+    # Doubles divide faster. Their quotient, below 2⁵², is off by less than one.
+    quotient = int(float(unit) / float(below))
+    quotient += quotient * below < unit
+    quotient -= (quotient - 1) * below >= unit
+    return max(1, min(cap, quotient))
 
 
 @compiled
@@ -82,21 +88,29 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
 
 
 @compiled
-def combined(
-    hits: Integers, totals: Integers, members: Integers, replace: bool, candidate: int, t: int
-) -> int:
-    """δ(t) of one candidate: the largest sum of a part. The members of a part are consecutive."""
-    first, largest = 0, 0
-    while first < len(members):
-        after, total = first, 0
-        while after < len(members) and members[after, 3] == members[first, 3]:
-            hit, of = hits[after, candidate], totals[after, candidate]
-            bits, cap = members[after, 1], members[after, 2]
-            total += members[after, 0] * step(hit, of, bits, replace, cap, t)
-            after += 1
-        largest = max(largest, total)
-        first = after
-    return largest
+def widen(
+    hits: Integers,
+    totals: Integers,
+    members: Integers,
+    replace: bool,
+    candidate: int,
+    t: int,
+    widths: Integers,
+) -> None:
+    """Raise ``widths``, int64 (m,), to at least δ(t), …, δ(t + m − 1) of one candidate.
+
+    δ is the largest sum of a part. The members of a part are consecutive.
+    """
+    inside = np.zeros(len(widths), np.int64)
+    for i in range(len(members)):
+        if i > 0 and members[i, 3] != members[i - 1, 3]:
+            inside[:] = 0
+        hit, total = hits[i, candidate], totals[i, candidate]
+        factor, bits, cap = members[i, 0], members[i, 1], members[i, 2]
+        for j in range(len(widths)):
+            inside[j] += factor * step(hit, total, bits, replace, cap, t + j)
+            # The sum of some members of a part never exceeds that of all of them.
+            widths[j] = max(widths[j], inside[j])
 
 
 @compiled
@@ -119,9 +133,9 @@ def last_equal(
 def steps(rates: Rates, t: int, candidates: Integers) -> Integers:
     """δ(t) of the candidates with these numbers."""
     hits, totals, members, replace, _, _ = rates
-    result = np.empty(len(candidates), np.int64)
+    result = np.zeros(len(candidates), np.int64)
     for i in range(len(candidates)):
-        result[i] = combined(hits, totals, members, replace, candidates[i], t)
+        widen(hits, totals, members, replace, candidates[i], t, result[i : i + 1])
     return result
 
 
@@ -137,17 +151,20 @@ def missing(
     last: int,
 ) -> int:
     """Σ over first ≤ t < last of cap − δ(t) of one candidate."""
-    short, t, before = 0, first, 0
+    short, t, block = 0, first, np.empty(BLOCK, np.int64)
     while t < last:
-        width, end = combined(hits, totals, members, replace, candidate, t), t
-        if width >= cap:
+        widths = block[: min(BLOCK, last - t)]
+        widths[:] = 0
+        widen(hits, totals, members, replace, candidate, t, widths)
+        end = t + len(widths)
+        if widths[0] < widths[-1]:
+            short += len(widths) * cap - widths.sum()
+        elif widths[0] < cap:
+            end = min(max(last_equal(hits, totals, members, replace, candidate, t) + 1, end), last)
+            short += (end - t) * (cap - widths[0])
+        else:
             break
-        if width == before:
-            # After two equal values of δ, a longer run of them is likely, so the search for its end
-            # is worth its time.
-            end = min(last_equal(hits, totals, members, replace, candidate, t), last - 1)
-        short += (end - t + 1) * (cap - width)
-        before, t = width, end + 1
+        t = end
     return short
 
 
@@ -189,32 +206,41 @@ def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -
     """
     hits, totals, members, replace, cap, horizon = rates
     result = np.zeros((3, len(goals)), np.int64)
-    together = len(largest_of) > 0
+    block, everyone = np.empty(BLOCK, np.int64), np.arange(len(goals))
     t, passed = 0, 0
     for i in order:
-        if not together:
-            t, passed = 0, 0
-        rest, before = goals[i] - passed, 0
+        measured = largest_of
+        if len(largest_of) == 0:
+            t, passed, measured = 0, 0, everyone[i : i + 1]
+        rest = goals[i] - passed
         while True:
-            width, end = cap, FOREVER
-            if t < horizon:
-                width, end = 0, t
-                for place in range(max(len(largest_of), 1)):
-                    r = largest_of[place] if together else i
-                    width = max(width, combined(hits, totals, members, replace, r, t))
-                if width == before:
-                    end = horizon - 1
-                    for place in range(max(len(largest_of), 1)):
-                        r = largest_of[place] if together else i
-                        end = min(end, last_equal(hits, totals, members, replace, r, t))
-            before, run = width, end - t + 1
-            # The number of further values of this ``width`` that stay below the goal, which the sum
-            # of δ(0), δ(1), … is to reach. It comes from a division, because the product run·width
-            # could exceed 64 bits.
-            whole = (rest - 1) // width if rest > 0 else 0
+            width, run, size = cap, FOREVER, min(BLOCK, horizon - t)
+            if size > 0:
+                widths, run = block[:size], horizon - t
+                widths[:] = 0
+                for r in measured:
+                    widen(hits, totals, members, replace, r, t, widths)
+                if widths[0] < widths[-1]:
+                    place = 0
+                    while place < size and widths[place] < rest:
+                        rest -= widths[place]
+                        place += 1
+                    t += place
+                    if place == size:
+                        continue
+                    width = widths[place]
+                    break
+                # δ never falls, so all steps of this block are equal.
+                width = widths[0]
+                for r in measured:
+                    end = last_equal(hits, totals, members, replace, r, t)
+                    run = min(run, max(end - t + 1, size))
+            # The number of steps that end before the goal. A division finds it, because a product
+            # could leave 64 bits.
+            whole = min((rest - 1) // width, run) if rest > 0 else 0
+            t, rest = t + whole, rest - whole * width
             if whole < run:
                 break
-            t, passed, rest = t + run, passed + run * width, rest - run * width
-        result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * width, width
-        t, passed = t + whole, passed + whole * width
+        passed = goals[i] - rest
+        result[0, i], result[1, i], result[2, i] = t, rest, width
     return result

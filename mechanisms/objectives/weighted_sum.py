@@ -24,6 +24,7 @@ from mechanisms.objectives.pareto import Pareto
 from mechanisms.objectives.sum_influence import Member, sum_influence
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember, in_one_piece
 from mechanisms.objectives.weights import exact_weight, whole_weights
+from mechanisms.utilities.rates import Rate, most_steps
 from mechanisms.utilities.utility import Grid, Measurement, Objective
 
 
@@ -155,15 +156,21 @@ class WeightedSum:
         return Measurement(utilities, in_one_piece(sums))
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        members = [member.work(dataset, candidates, sensitivity) for member, _ in self._terms]
-        steps = 1
+        count, own = candidates.count(dataset), sensitivity
+        kind, each, steps = f"sum {sensitivity}", count + CALL, 1
         if sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED):
-            horizon = self.grid(dataset, candidates, sensitivity).horizon
-            # Sums of δ over distances have a closed form for nodes, and are searched by bisection.
-            # For all other candidates they are added up distance by distance.
-            steps = horizon.bit_length() if self.candidates == "nodes" else horizon
-        each = candidates.count(dataset) + CALL
-        return together(*members, work(f"sum {sensitivity}", len(members) * steps * each))
+            chosen = self.weighing(dataset, candidates, sensitivity)
+            if all(isinstance(member, Rate) for member, _ in self._terms):
+                # Rates are measured alone and walked together (``in_one_piece``).
+                own, kind, each = Sensitivity.GLOBAL, f"rates {sensitivity}", count
+                steps = most_steps(dataset, chosen.grid.bits, chosen.weights)
+            else:
+                # Sums of δ over distances have a closed form for nodes, and are searched by
+                # bisection. For all other candidates they are added up distance by distance.
+                horizon = chosen.grid.horizon
+                steps = horizon.bit_length() if self.candidates == "nodes" else horizon
+        members = [member.work(dataset, candidates, own) for member, _ in self._terms]
+        return together(*members, work(kind, len(members) * steps * each))
 
     def joint_influence(
         self,

@@ -7,7 +7,7 @@ sensitivity of one record and with no divisor that a record could change.
 from abc import ABC, abstractmethod
 from typing import ClassVar, Literal
 
-from mechanisms.kernels.forests import Confusion, confusion, forest_work
+from mechanisms.kernels.forests import Confusion, confusion
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import (
@@ -22,7 +22,7 @@ from mechanisms.model.joint_influence import Independent, JointInfluence
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.model.work import Work
-from mechanisms.utilities.rates import exclusive_rate
+from mechanisms.utilities.rates import counting_work, exclusive_rate
 from mechanisms.utilities.tables import TABLE_RELATIONS, row_bound, tree_candidates
 from mechanisms.utilities.utility import Grid, Measurement
 
@@ -110,8 +110,7 @@ class Hits(ABC):
         candidates: Candidates,
         sensitivity: Sensitivity,
     ) -> Work:
-        forest = tree_candidates(candidates).forest(dataset)
-        return forest_work(row_bound(dataset), len(forest.literal), forest.literals)
+        return counting_work(dataset, candidates)
 
 
 class TruePositives(Hits):

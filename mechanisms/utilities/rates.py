@@ -1,6 +1,7 @@
 """The true positive and the true negative rate of public decision trees."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -8,13 +9,14 @@ import numpy as np
 
 from mechanisms.kernels.forests import Confusion, confusion, forest_work
 from mechanisms.kernels.long_division import scaled_floor
+from mechanisms.kernels.rates import BLOCK
 from mechanisms.model.candidates import Candidates
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.facts import BOTH_WAYS, ByRelation, JointByRelation, same_for_all
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Integers, Sensitivity
-from mechanisms.model.work import NOTHING, Work, together, work
+from mechanisms.model.work import Work, together, work
 from mechanisms.utilities.rate_sensitivity import RATE_FACTS, RateSensitivity
 from mechanisms.utilities.tables import ROWS, TABLE_RELATIONS, row_bound, tree_candidates
 from mechanisms.utilities.utility import Grid, Measurement, both_ways, finest_bits
@@ -46,6 +48,29 @@ def exclusive_rate(dataset: Dataset, rate: str) -> tuple[str, str] | None:
     if dataset.neighbouring is not NeighbouringRelation.ADD_REMOVE:
         return None
     return "the class of a record", rate
+
+
+def counting_work(dataset: Dataset, candidates: Candidates) -> Work:
+    """The public work of counting the rows that every listed tree labels correctly."""
+    forest = tree_candidates(candidates).forest(dataset)
+    sizes = len(forest.literal), len(forest.columns), forest.literals
+    return forest_work(row_bound(dataset), *sizes)
+
+
+def most_steps(dataset: Dataset, bits: int, weights: Sequence[int] = (1,)) -> int:
+    """The most distances at which δ of one tree is worked out, on a grid of so many bits.
+
+    ``weights``: those of the rates of a sum, none 0; of two rates, one is of either class.
+    """
+    most = row_bound(dataset)
+    if len(weights) > 1 and exclusive_rate(dataset, TruePositiveRate.name):
+        # One of the two classes has at most half of the rows. Once all of them are removed, each
+        # step is half the weight of its rate, and no sum exceeds that of all weights.
+        absolute = [abs(weight) for weight in weights]
+        most = min(most, most // 2 + 2 * sum(absolute) // min(absolute) + BLOCK)
+    # Equal steps form runs, which are skipped but for two blocks, and only steps near the cap form
+    # runs shorter than a block.
+    return min(most, BLOCK << bits // 2)
 
 
 class Rate(ABC):
@@ -91,16 +116,11 @@ class Rate(ABC):
         )
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        rows, counted = row_bound(dataset), NOTHING
-        if not isinstance(candidates, CountedTrees):
-            forest = tree_candidates(candidates).forest(dataset)
-            counted = forest_work(rows, len(forest.literal), forest.literals)
+        counted = isinstance(candidates, CountedTrees)
         grid = self.grid(dataset, candidates, sensitivity)
-        # Scoring adds up δ over distances. A run of consecutive distances with equal δ takes one
-        # step, so the work follows from the number of runs.
-        runs = 1 if sensitivity is Sensitivity.GLOBAL else min(rows, 2 << grid.bits // 2)
-        scored = work(f"{self.name} {sensitivity}", candidates.count(dataset) * runs)
-        return together(counted, scored)
+        steps = 1 if sensitivity is Sensitivity.GLOBAL else most_steps(dataset, grid.bits)
+        scored = work(f"rates {sensitivity}", candidates.count(dataset) * steps)
+        return scored if counted else together(counting_work(dataset, candidates), scored)
 
     def joint_influence(
         self,

@@ -79,9 +79,9 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
             "positive_class": domain.attribute(domain.class_attribute).levels[0],
             "objective": objective,
             "sensitivity": sensitivity.value,
-            "population": 4,
+            "population": 20,
             "generations": 1,
-            "selected": 2,
+            "selected": 4,
             "initial_depth": 2,
             "max_depth": 2,
         }

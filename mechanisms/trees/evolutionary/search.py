@@ -82,9 +82,8 @@ class Search:
 
     def work(self, dataset: Dataset) -> Work:
         """The public work of the search; every proposed tree may be new, and full."""
-        nodes, rows = 2 << self.max_depth, row_bound(dataset)
-        proposed = self.population * (self.generations + 1) * nodes
-        literals = sum(self.task.levels) * (self.generations + 1)
+        levels, passes = self.task.levels, self.generations + 1
+        proposed = self.population * passes * (2 << self.max_depth)
         selections = [
             together(
                 self.fitness.work(dataset, pool, draws),
@@ -92,7 +91,9 @@ class Search:
             )
             for pool, draws in zip(self.pools, self.draws, strict=True)
         ]
-        counted = forest_work(rows, proposed, literals)
+        counted = forest_work(
+            row_bound(dataset), proposed, passes * len(levels), passes * sum(levels)
+        )
         return together(work("proposals", proposed), counted, *selections)
 
     def losses(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,17 +22,26 @@ from mechanisms.selection.dampening import dampened_scores, flattened_scores
 from mechanisms.trees.evolutionary.fitness import RATES
 from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
-from mechanisms.utilities.rates import CountedTrees
+from mechanisms.utilities.rates import CountedTrees, most_steps
 from mechanisms.utilities.utility import Measurement
 from tests.unit.mechanisms.trees.tables import ATTRIBUTES
 
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
 
 
+def described(relation: NeighbouringRelation, rows: int) -> Dataset:
+    bound: Any = {"rows": rows} if relation is REPLACE else {"max_rows": max(rows, 1)}
+    return Dataset("x", relation, TableDomain(ATTRIBUTES, "paid", **bound))
+
+
 def measured(
-    relation: NeighbouringRelation, rows: int, counts: list[tuple[int, int]], weights: list[str]
+    relation: NeighbouringRelation,
+    rows: int,
+    counts: list[tuple[int, int]],
+    weights: list[str],
+    positives: int | None = None,
 ) -> Measurement:
-    positives = rows // 3
+    positives = rows // 3 if positives is None else positives
     negatives = rows - positives
     confusion = Confusion(
         np.array([tp % (positives + 1) for tp, _ in counts]),
@@ -39,8 +49,7 @@ def measured(
         positives,
         negatives,
     )
-    bound: Any = {"rows": rows} if relation is REPLACE else {"max_rows": max(rows, 1)}
-    public = Dataset("x", relation, TableDomain(ATTRIBUTES, "paid", **bound))
+    public = described(relation, rows)
     terms = [
         Term(rate, Decimal(weight)) for rate, weight in zip(RATES.values(), weights, strict=True)
     ]
@@ -142,6 +151,24 @@ def test_a_run_ends_where_the_next_step_is_larger(total: int, bits: int, replace
             # A run may only be cut where the formula changes its form.
             if end + 1 < len(values) and values[end + 1] == value:
                 assert end == min(hits, total - hits) - 1
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
+@pytest.mark.parametrize("weights", [["1", "1"], ["3", "-2"], ["1", "20"], ["1", "0"]])
+def test_walks_stay_within_their_public_bound(
+    relation: NeighbouringRelation, weights: list[str]
+) -> None:
+    rows, most = 4000, 0
+    for positives in (0, 1, 2, rows // 4, 2 * rows // 5, rows // 2, rows - 1, rows):
+        ends = list(product((positives, positives // 2, 0), (rows - positives, rows // 3, 0)))
+        result = measured(relation, rows, ends, weights, positives)
+        assert isinstance(result.delta, RateSensitivity)
+        factors, bits, *_ = result.delta.members.T.tolist()
+        bound = most_steps(described(relation, rows), bits[0], factors)
+        most = max(most, int(result.delta.passed(np.abs(result.utilities))[0].max()))
+    assert most < bound
+    # Under add/remove the bound is close: a query should not cost far more than its work.
+    assert relation is REPLACE or bound / 2 < most
 
 
 def test_many_records_take_few_steps() -> None:
