@@ -109,7 +109,11 @@ class ServiceProcess:
         return self._process
 
     def __enter__(self) -> Self:
-        return self.start().wait_ready()
+        try:
+            return self.start().wait_ready()
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *failure: object) -> None:
         if self._process is not None and self._process.poll() is None:

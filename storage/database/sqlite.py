@@ -16,9 +16,9 @@ from storage.errors import UnusableDatabase
 #: Seconds for which a write waits for the locks of other processes. Threads of this process wait
 #: for each other on a lock in memory.
 BUSY_SECONDS = 5.0
-#: The number of prepared statements that a connection caches. They are many, because an INSERT has
-#: a different text for every number of rows.
-STATEMENTS = 1024
+#: Once the write-ahead log has so many pages of 4 KB, a commit copies them into the file. Charges
+#: write some pages again and again, and of such a page only the last copy moves.
+LOG_PAGES = 4000
 OLDEST = (3, 37, 0)  # the first version with STRICT tables
 
 REQUIRED = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
@@ -43,11 +43,7 @@ def sqlite_engine(url: URL) -> Engine:
         pool_size=16,
         max_overflow=112,
         hide_parameters=True,
-        connect_args={
-            "check_same_thread": False,
-            "timeout": BUSY_SECONDS,
-            "cached_statements": STATEMENTS,
-        },
+        connect_args={"check_same_thread": False, "timeout": BUSY_SECONDS},
     )
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
@@ -75,7 +71,10 @@ def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
     # first write. ``_begin`` begins them instead.
     connection.isolation_level = None
     connection.create_function("now_us", 0, clock_us)
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+    for pragma in (
+        *("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"),
+        f"wal_autocheckpoint = {LOG_PAGES}",
+    ):
         connection.execute(f"PRAGMA {pragma}").close()
 
 

@@ -8,7 +8,6 @@ import re
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -31,8 +30,6 @@ from sqlalchemy.sql.compiler import SQLCompiler
 Arguments = Callable[[Any], Any]
 #: The prefix of the names of the parameters that ``Each`` makes for its columns.
 PREFIX = "each_"
-#: The most rows that one INSERT writes. SQLite accepts at most 32,766 values per statement.
-ROWS_AT_ONCE = 500
 
 
 class Hot:
@@ -174,11 +171,7 @@ class InsertEach:
             columns = zip(names, map(list, zip(*many, strict=True)), strict=True)
             cursor = executed(driver, sql, dict(columns))
             return lambda: int(cursor.rowcount)
-        inserted, row = 0, f"({', '.join('?' * len(names))})"
-        for start in range(0, len(many), ROWS_AT_ONCE):
-            rows = many[start : start + ROWS_AT_ONCE]
-            text = sql.replace("?", ", ".join([row] * len(rows)), 1)
-            inserted += executed(driver, text, tuple(chain.from_iterable(rows))).rowcount
+        inserted: int = executed(driver, sql, list(many)).rowcount
         return lambda: inserted
 
     def _text(self, dialect: Dialect) -> str:
@@ -187,7 +180,7 @@ class InsertEach:
             arrays = (f"%({n})b::{self._table.c[n].type.compile(dialect)}[]" for n in names)
             source = f"SELECT * FROM unnest({', '.join(arrays)})"
         else:
-            source = "VALUES ?"
+            source = f"VALUES ({', '.join('?' * len(names))})"
         conflict = f" ON CONFLICT ({', '.join(self._key)}) DO NOTHING" if self._key else ""
         return f"INSERT INTO {self._table.name} ({', '.join(names)}) {source}{conflict}"
 
@@ -200,7 +193,12 @@ def pipelined(connection: Connection) -> AbstractContextManager[Any]:
 
 
 def executed(driver: Any, sql: str, arguments: Any = ()) -> Any:
-    """The one place where a statement of the hot path meets the database."""
+    """The one place where a statement of the hot path meets the database.
+
+    For a list of arguments, which only SQLite gets, the statement runs once with each of them.
+    """
+    if isinstance(arguments, list):
+        return driver.executemany(sql, arguments)
     return driver.execute(sql, arguments)
 
 

@@ -322,6 +322,10 @@ entry = _table(
     CheckConstraint("kind BETWEEN 1 AND 6", name="kind"),
     Index("ix_entry_at_us", "at_us"),
 )
+# A page of one of these kinds, newest first, reads no charges.
+_index_where(
+    *("entry_no_charge", "kind > 1"), entry.c.kind, entry.c.at_us, entry.c.account_id, entry.c.seq
+)
 
 # The ends of queries before schema 0008, read only. Later ones are facts of the journal.
 settlement = _table(

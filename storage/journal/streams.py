@@ -96,13 +96,11 @@ def write(connection: Connection) -> Callable[[], None]:
     now = read_now(connection) if any(fact.at_us is None for fact in facts) else 0
     seen, (seq, head) = writing.now, (writing.now.seq, writing.now.head)
     rows = []
-    for fact in facts:
-        at_us = now if fact.at_us is None else fact.at_us
-        fields = (seen.stream, at_us, fact.kind, fact.actor, fact.subject, fact.text.encode())
-        digest = fact_digest(*fields)
+    for kind, subject, actor, text, stated_us in facts:
+        at_us = now if stated_us is None else stated_us
+        digest = fact_digest(seen.stream, at_us, kind, actor, subject, text.encode())
         seq, head = seq + 1, next_head(head, digest)
-        stated = (int(fact.kind), fact.actor, fact.subject, fact.text)
-        rows.append((seen.stream, seq, at_us, *stated, digest, head))
+        rows.append((seen.stream, seq, at_us, int(kind), actor, subject, text, digest, head))
     writing.now = Tip(seen.stream, seq, head)
     advanced = ADVANCE.of_each(connection, [(seen.stream, seen.seq, seen.head, seq, head)])
     FACTS.insert(connection, rows)

@@ -15,7 +15,6 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from accounting.account import counts_rho
-from accounting.measures import MEASURES
 from storage.database.expressions import now_us
 from storage.database.failures import Again
 from storage.database.statements import Each, InsertEach
@@ -34,7 +33,7 @@ from storage.ledger.accounts import (
     has_key,
     refusal_of,
 )
-from storage.ledger.entries import CHARGE, ENTRIES, Linking, SharedEntry, charge_of
+from storage.ledger.entries import CHARGE, ENTRIES, PRICE, Linking, SharedEntry, charge_of
 from storage.ledger.requests import QueryState, Reservation, Reserve
 
 #: A function that sends its writes inside a ``pipelined`` block. It returns a second function,
@@ -69,7 +68,7 @@ KNOWN = Each(
 )
 _NEW = (
     *("id", "analyst_id", "dataset_id", "dataset_version", "idem_key", "body_hash", "request"),
-    *("form", "salt", *(measure.column for measure in MEASURES), "limited_key", "state"),
+    *("form", "salt", *PRICE, "limited_key", "state"),
     *("attempt", "attempt_us", "lease_until", "created_us"),
 )
 NEW_QUERIES = InsertEach(query, _NEW, key=("analyst_id", "idem_key"))
@@ -152,7 +151,7 @@ class _Batch:
         if request.version not in (None, version):
             return NotOpen("a new version of the records was published meanwhile")
         self.keys.add(key)
-        row = self._row(request, version, at_us)
+        row = self._row(request, key[1], version, at_us)
         self.queries.append(row)
         cause = charge_of(row, at_us)
         # Accounts that count alike share one object, because making small objects takes most of the
@@ -177,19 +176,18 @@ class _Batch:
             accounts = self.pairs[pair] = [*map(self.accounts.get, charged_accounts(*pair))]
         return accounts
 
-    def _row(self, request: Reserve, version: int, at_us: int) -> dict[str, Any]:
-        amounts = zip(MEASURES, request.charge.amounts, strict=True)
+    def _row(self, request: Reserve, key: str, version: int, at_us: int) -> dict[str, Any]:
         return {
             "id": request.query_id,
             "analyst_id": request.analyst_id,
             "dataset_id": request.dataset_id,
             "dataset_version": version,
-            "idem_key": request.stored_key,
+            "idem_key": key,
             "body_hash": request.body_hash,
             "request": request.request,
             "form": request.form,
             "salt": self.salts[32 * len(self.queries) : 32 * len(self.queries) + 32],
-            **{measure.column: amount for measure, amount in amounts},
+            **dict(zip(PRICE, request.charge.amounts, strict=True)),
             "limited_key": request.limited_key,
             "state": int(QueryState.RUNNING),
             "attempt": 1,

@@ -24,7 +24,8 @@ from storage.ledger.accounts import LIMITS, MOVED, MOVED_LIMIT, SUMS
 
 _c = budget_account.c
 NOTHING = (0,) * len(MEASURES)
-_PRICE = tuple(measure.column for measure in MEASURES)
+#: The columns of a query that hold its charge.
+PRICE = tuple(measure.column for measure in MEASURES)
 
 Guard = Callable[[Sequence[Any]], ColumnElement[bool]]
 
@@ -116,7 +117,7 @@ def charge_of(query: Mapping[str, Any], at_us: int) -> Cause:
         *(query["idem_key"].encode(), query["body_hash"], query["request"]),
     )
     # Queries before schema 0009 have no ρ.
-    amounts = tuple([query[column] or 0 for column in _PRICE])
+    amounts = tuple([query[column] or 0 for column in PRICE])
     charge = Cause(EntryKind.CHARGE, query["analyst_id"], at_us, amounts, query["id"], subject)
     return charge.counted(query["rho_f"] is not None)
 

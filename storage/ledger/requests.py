@@ -49,7 +49,7 @@ class Reserve:
             raise ValueError("a charge is at most ε = 10⁹ and below δ = 1")
         if not self.charge.unpriced and self.charge.rho_femto > self.charge.epsilon_nano * 10**6:
             raise ValueError("ρ is at most ε, so that sums of charges fit 64 bits")
-        if self.charge == PrivacyLoss(0):
+        if not any(self.charge.amounts):
             raise ValueError("a query that costs nothing needs no reservation")
         if self.key is not None and not (1 <= len(self.key) <= 255 and self.key.isascii()):
             raise ValueError("a key has 1 to 255 ASCII characters")

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, String, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    String,
+    literal_column,
+    select,
+    tuple_,
+)
 
 from accounting.account import AccountRank
 from storage.database.database import Database
@@ -99,13 +108,13 @@ def page_of_entries(
     arguments admit only entries on datasets with these ids, or with that name of a dataset, kind
     (as in ``EntryRow``) or analyst.
     """
-    number = None if kind is None else int(EntryKind[kind.upper()])
+    of_kind = [] if kind is None else _is_of(EntryKind[kind.upper()])
 
     def admitted(read: Callable[[Any], Any]) -> list[ColumnElement[bool]]:
         whose = {read(_a.analyst_id): analyst_id, read(dataset.c.owner_id): owner_id}
         names = {read(dataset.c.name): dataset_name, read(users.c.name): analyst_name}
         among = [] if datasets is None else [read(_a.dataset_id).in_(datasets)]
-        return [either(whose), *equal(names), *equal({_e.kind: number}), *among]
+        return [either(whose), *equal(names), *of_kind, *among]
 
     if any(one is not None for one in (analyst_id, owner_id, datasets, dataset_name, analyst_name)):
         # The accounts of one owner may be hundreds of thousands, and their entries many more. Most
@@ -119,6 +128,13 @@ def page_of_entries(
             return page
     whole = _ENTRIES.where(*admitted(lambda column: column))
     return page_of(database, whole, _KEY, limit, cursor, EntryRow.of)
+
+
+def _is_of(kind: EntryKind) -> list[ColumnElement[bool]]:
+    """The conditions of entries of this kind."""
+    # The second is a literal in the SQL text, so that the partial index ``entry_no_charge`` serves.
+    no_charge = [] if kind == EntryKind.CHARGE else [_e.kind > literal_column("1")]
+    return [_e.kind == int(kind), *no_charge]
 
 
 def _window(database: Database, cursor: str | None) -> int | None:

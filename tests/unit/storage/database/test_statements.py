@@ -44,3 +44,15 @@ def test_bytes_ids_and_nulls_are_stored_as_they_are(database: Database) -> None:
     inserted, stored = database.write(work)
     assert inserted == 1
     assert stored._asdict() == row
+
+
+def test_rows_that_exist_are_left_out_and_not_counted(database: Database) -> None:
+    rows = InsertEach(users, ("name", "created_us"), key=("name",))
+
+    def insert(*names: str) -> int:
+        many = [(name, 1) for name in names]
+        return database.write(lambda connection: rows.insert(connection, many)())
+
+    assert insert("ada", "bob") == 2
+    assert insert("bob", "cid", "dan", "ada") == 2
+    assert insert("ada") == 0

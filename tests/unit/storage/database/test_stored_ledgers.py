@@ -30,7 +30,7 @@ from tests.support.blocking import BlockingLedger
 from tests.support.world import BODY_HASH, check_invariants, loss
 
 FILES = sorted((Path(__file__).parent / "ledgers").glob("*.sql.gz"))
-IN_EVERY_RUN = {"0003", "0007", "0008", "0009", "0014"}
+IN_EVERY_RUN = {"0003", "0007", "0008", "0009", "0015"}
 #: The first schema with a journal, in which later queries have their facts.
 JOURNAL = "0008"
 #: The state of each pure query: its charge, and what its key is answered.

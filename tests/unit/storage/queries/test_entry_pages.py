@@ -98,3 +98,20 @@ def test_a_page_reads_a_window_and_not_the_ledger(
     before = instructions(world.database, pages)
     add_entries(world, account.id, [soon + number for number in range(60, 1500)], 62)
     assert instructions(world.database, pages) <= 1.2 * before
+
+
+@pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
+def test_a_page_of_a_rare_kind_reads_no_charges(world: World) -> None:
+    dataset, analyst = world.ready()
+    account = world.ledger.account(dataset.id, analyst.id)
+    assert account is not None
+
+    def pages() -> None:
+        for name in ("release", "limit_change", "freeze", "unfreeze", "genesis"):
+            page_of_entries(world.database, kind=name)
+
+    soon = world.now() + 10**9
+    before = instructions(world.database, pages)
+    add_entries(world, account.id, [soon + number for number in range(300)])
+    assert instructions(world.database, pages) <= 1.2 * before
+    assert {one.kind for one in every_entry(world, 2, kind="genesis")} == {"genesis"}
