@@ -134,8 +134,8 @@ def _noted(services: Services, source: NamedSource) -> Iterator[None]:
     try:
         yield
     except SourceFailed as failed:
-        # Danger: the text names a condition of the source. It repeats no text of the source, which
-        # might quote a record.
+        # Danger: a text from the source may quote a record. So the text of this error only names
+        # the kind of failure.
         log.warning("a source failed", error=f"{source.name}: {failed}")
         services.metrics.note_source(source.name, fails=True)
         raise

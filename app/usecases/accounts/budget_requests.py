@@ -136,7 +136,8 @@ def decide(
         request.loss.epsilon_nano if body.epsilon is None else body.epsilon,
         request.loss.delta_atto if body.delta is None else body.delta,
     )
-    # A request without an end is no request to remove the end that the allowance has.
+    # The end of an allowance is the moment from which it admits no charge. If the request names no
+    # end, the allowance keeps the one that it has.
     end = None if request.until_us is None else End(request.until_us)
     if "until" in body.model_fields_set:
         end = End(None if body.until is None else microseconds(body.until))
