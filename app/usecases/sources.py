@@ -97,9 +97,9 @@ async def pull(services: Services, caller: Caller, name: str) -> UploadOut:
 
 
 def _close(pieces: Generator[bytes, None, None]) -> None:
-    # A generator that still runs in a thread cannot be closed and raises ValueError: the upload was
-    # cancelled or timed out while the source was slow. When the source answers, at the latest after
-    # its statement timeout, the thread drops the generator, which closes it.
+    # Closing a generator fails with ValueError while it runs in a thread, as after an upload that
+    # was cancelled while the source was slow. That thread drops it once the source answers, at the
+    # latest after the source's statement timeout, and so closes it.
     with suppress(ValueError):
         pieces.close()
 

@@ -203,8 +203,8 @@ def _limit(loss: PrivacyLoss, old: Limit | None) -> Limit:
             "body", "epsilon", type="rho", msg="an account that counts in rho has at most 1000"
         )
     limit = Limit.of(loss, old.composition_atto)
-    # If ε is too small for a limit in ρ, Gaussian noise is impossible, so its permission is
-    # dropped.
+    # Gaussian noise is charged in ρ. If ε is so small that the account gets no limit in ρ, the
+    # permission of such noise is of no use, so it is dropped.
     return Limit.of(loss, old.composition_atto, old.gaussian and limit.rho_femto > 0)
 
 
