@@ -64,8 +64,8 @@ class Settings(BaseSettings):
     """Folder of the database, the prepared records and the first admin's key."""
     database_url: str | None = Field(
         default=None,
-        # The first alias is the field's own name, by which tests and the command line pass the
-        # value to the constructor.
+        # Tests and the command line pass the value to the constructor under the field's own name,
+        # so this comes first. The two other names are those of environment variables.
         validation_alias=AliasChoices("database_url", "PURSE_DATABASE_URL", "DATABASE_URL"),
     )
     """URL of the database of the ledger; SQLite in the data folder when unset."""

@@ -70,8 +70,8 @@ def burn_down_chart(history: BurnDown) -> Markup | None:
     parts += marks[-MARKS:]
     if projected is not None and rest and projected.at > now:
         end = min(projected.at, last)
-        # The projected line reaches 0 at ``projected.at``. If that moment is beyond the chart, the
-        # line ends at the edge of the chart, at the remaining budget ``cut``.
+        # The projected line falls from now until the remaining budget is 0. If that moment is
+        # beyond the chart, the line ends at the edge of the chart, at the budget that remains then.
         cut = int(rest * ((projected.at - end) / (projected.at - now)))
         parts.append(f'<path class="projected" d="M{x(now)} {y(rest)} L{x(end)} {y(cut)}"/>')
     title = f"What is left of {arm.symbol}, until {now.date()}; the table below has the numbers."

@@ -389,8 +389,8 @@ class Answering:
                 return await self._winner(id)
             return Reply(id, *reply)
         finally:
-            # A newer attempt at the query in this process may have replaced this entry, which must
-            # then stay.
+            # Removes the query from the table of queries under way. A newer attempt of this process
+            # at the same query may be in its row by now, and must stay.
             if self._under_way.get(id) is under_way:
                 del self._under_way[id]
 

@@ -34,8 +34,9 @@ class FairQueue(Generic[Waiting]):
         #: The analysts with waiting queries, in the order in which they are served. The present
         #: turn is that of the first one.
         self._turns: deque[int] = deque()
-        #: True once the deficit of the first analyst has got the quantum of the present turn, so
-        #: that no turn adds it twice.
+        #: The deficit of an analyst is the seconds of work that they may still use. True once the
+        #: first analyst's deficit was raised by the quantum for the present turn, so that no turn
+        #: adds it twice.
         self._began = False
 
     def add(self, entry: Waiting) -> None:

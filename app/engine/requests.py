@@ -20,10 +20,10 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.release import Release
 from storage.ledger.requests import Reservation
 
-#: The number of the canonical form of requests, stored with each. A default that changes its
-#: meaning needs a new number, and ``Query.in_form`` then returns the older default, so that retries
-#: of older requests still match. In form 1 no field was ``auto``; in forms 1 and 2 no field was
-#: ``passes``.
+#: The number of the present rules for the text of a request; it is stored with each request. It is
+#: raised when a default changes. ``Query.in_form`` then restores the older default, so that a retry
+#: of an older request still has the same text. The value ``auto`` came with number 2, the field
+#: ``passes`` with 3.
 FORM = 3
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -18,12 +18,12 @@ from app.engine.fair_queue import FairQueue
 
 #: The public cost in seconds up to which a query is light and needs no slot.
 LIGHT = 0.002
-#: The quanta of deficit round robin, a fair queue: the seconds that an analyst gets in each turn,
-#: for heavy and for light queries. Heavy queries use up their public lengths, light ones their
-#: public costs.
+#: The seconds that an analyst gets in each turn of a fair queue (deficit round robin): for heavy
+#: queries and for light ones. A heavy query uses up the seconds from its beginning to its deadline,
+#: a light one its public cost, because it occupies no slot until then.
 QUANTUM, LIGHT_QUANTUM = 1.0, 0.01
-#: Queries whose public length exceeds this many seconds may occupy all slots except one, so that
-#: shorter queries need not wait for them. A single slot serves both.
+#: Queries whose deadline is more than this many seconds after their beginning may occupy all slots
+#: except one, so that shorter queries need not wait for them. A single slot serves both.
 LONG = 10.0
 #: Light queries may take this share of all processors, and one processor at most: the event loop
 #: runs them one after another.

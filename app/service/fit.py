@@ -21,8 +21,8 @@ ROUNDS = 3000
 #: A clock cannot measure growth below this many seconds. Smaller growth counts as this many, so
 #: that no unit of work costs nothing.
 RESOLUTION = 5e-6
-#: Rounding errors may leave the fitted cost of a reference query below its timing by this share, so
-#: the check of the fit allows for it.
+#: Speeds are fitted so that the predicted time of no reference query is below its measured time.
+#: Rounding errors may leave it below by this share, which the check of the fit allows.
 _SLACK = 1e-9
 
 Floats = NDArray[np.float64]
@@ -57,8 +57,8 @@ def fitted(timings: Sequence[Timing]) -> Speeds:
     grown = [one for one in timings if one.fewer is not None]
     growth, more = _growth(grown, names)
     shares = works / seconds[:, None]
-    # A growth is divided by the seconds of its whole timing, so that a growth that is a small part
-    # of its timing weighs little in the fit.
+    # A growth is the additional time of a query on more records. It is divided by the whole time of
+    # this query, so that a growth that is a small part of it weighs little in the fit.
     of_growth = np.array([one.seconds for one in grown]).reshape(-1, 1)
     rows = np.vstack([shares, growth / of_growth])
     goals = np.concatenate([np.ones(len(shares)), more / of_growth[:, 0]])
@@ -105,8 +105,8 @@ def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floa
             units[row, 2 * names.index(name) + 1] = count
         seconds[row] = max(one.seconds - one.fewer.seconds, RESOLUTION)
     some = units.any(axis=1)
-    # If a query has no more units on more records, its row is all zeros and adds no condition to
-    # the fit. The costs of its calls cover its timing.
+    # If more records give a query no more units of work, its row is all zeros. Then it does not
+    # constrain the time per unit, and its whole time counts as the time of its calls.
     return units, np.where(some, seconds, RESOLUTION)
 
 

@@ -42,8 +42,9 @@ def watched(
         if adopt_once(database, heads) is not None:
             log.critical("no heads were published: the ledger was adopted as it is")
         if not look() and publisher.any_frozen():
-            # A backup is stored with its accounts frozen. So after a restore the comparison above
-            # finds no account to freeze, but the operator must still see that accounts are frozen.
+            # ``look`` freezes accounts that lack published entries. After a restore it has nothing
+            # to freeze, because the accounts in a backup are frozen already. The operator must be
+            # informed then too.
             log.error("accounts are frozen: their charges are refused until accept-rollback")
     except OSError as error:
         raise UnusableDatabase(
@@ -112,8 +113,8 @@ def alarmed(heads: HeadsLog, accounts: Sequence[int], at_us: int) -> None:
     log.critical("a constraint of the ledger fired: look at once", accounts=len(accounts))
     if accounts:
         try:
-            # A ``HeadsLog`` belongs to one thread. The existing one is that of the thread that
-            # compares heads, so this thread makes another.
+            # A ``HeadsLog``, which reads and writes the files of heads, must be used by one thread
+            # alone. The thread that compares heads has one, so this thread makes another.
             HeadsLog(heads.path, heads.copy).mark({at_us})
         except OSError:
             # A failure to write is logged and not raised. The accounts are frozen already, and

@@ -28,9 +28,10 @@ from mechanisms.model.records import GraphRecords, PrefixRecords, Records, Table
 SHAPES = ("constant", "one_off", "random", "ascending")
 MAX_DEGREE = 1000
 _GRID = 1 << 26
-#: The exponential rate per record at which made-up numbers move away from the middle. It is about
-#: 2β, where smooth sensitivity discounts a bound at distance s by e^{−βs} (β ≈ 0.14 for the
-#: references). So no search for the largest bound ends early, and its longest time is measured.
+#: Made-up numbers spread from the middle at this exponential rate per record. The mechanisms by
+#: smooth sensitivity search for the distance s at which a bound times e^{−βs} is largest. With a
+#: rate of about 2β (β ≈ 0.14 in reference queries) no search ends early, so its longest time is
+#: measured.
 _STEEPNESS = 0.3
 
 

@@ -43,22 +43,22 @@ from mechanisms.noise.keystream import SystemRandomness
 
 log = structlog.get_logger("privypurse.speeds")
 
-#: The numbers of records on which reference queries are timed. Few records show the seconds per
-#: call, many show those per unit. The largest number exceeds the processor's caches. Only tables of
-#: the first of ``SHAPES`` have so many rows, to tell the cost of a row from that of a tree's node.
+#: The numbers of records on which reference queries are timed. Few records show the time of a call,
+#: many show the time per record. The largest number exceeds the processor's caches. It is used only
+#: for tables with equal rows: their trees stay small, so nodes of trees add little to the time.
 FEW, MANY, MOST = 16, 1 << 14, 1 << 16
 #: The kind of work of growing trees. Its reference queries run with a large ε, because trees split
 #: all nodes only if the noise is small.
 GROWTH = "rows of nodes"
-#: The loss of the references that add Gaussian noise: ρ = 0.01.
+#: The loss of the reference queries that add Gaussian noise: ρ = 0.01.
 GAUSSIAN = PrivacyLoss(0, 0, FEMTO // 100, 1)
 _ROOT = Path(__file__).parents[2]
-#: The least number of reference queries that time each kind of work: on tables, and on other
-#: records.
+#: Each kind of work is timed by at least this many reference queries on tables, and by as many on
+#: other records, if a query on them does such work.
 REFERENCES = 1
-#: The most runs of one reference on few records, and on more. The first run on the first shape of a
-#: size may compile kernels. On later shapes, one run is enough if it takes more than ``LONG``
-#: seconds.
+#: The most runs of a reference query on few records, and on more. ``SHAPES`` are the distributions
+#: of values. With the first one a run may compile kernels, so it is repeated. With later ones, one
+#: run is enough if it takes more than ``LONG`` seconds.
 FEW_RUNS, RUNS, LONG = 4, 2, 0.003
 
 
@@ -265,9 +265,9 @@ def measure() -> Generator[None, None, Speeds]:
     Kernels that are not compiled yet take longer. Raises: RuntimeError if the speeds do not cover
     the timings.
     """
-    # The growth of times with records is measured on one shape of tables alone, whose trees stay
-    # small. Otherwise more records would also mean more nodes, and the costs of the two could not
-    # be separated.
+    # The growth of times with the number of records is measured only on tables with equal rows,
+    # whose trees stay small. In other tables more records also mean more nodes of trees, and the
+    # costs of records and of nodes could not be separated.
     few = yield from _timings(references(FEW, SHAPES[0]))
     many = yield from _timings(references(MANY, SHAPES[0]))
     most = yield from _timings(references(MOST, SHAPES[0]))

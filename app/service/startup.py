@@ -184,14 +184,15 @@ def opened(
 
 
 def _schedule(settings: Settings) -> Schedule:
-    # Without deadlines no instant is public, so light queries need not be limited to a share of the
-    # processors.
+    # Light queries are short and need no slot. With deadlines they may take only a share of the
+    # processors, so that all queries meet their deadlines. Without deadlines no limit is needed.
     processors = settings.kernel_threads() if settings.release_interval else float("inf")
     return Schedule(settings.slots(), processors, settings.query_memory)
 
 
 def _warm_up(settings: Settings, speeds: MachineSpeeds) -> WarmUp:
-    # Without deadlines no query can miss one, so the first query of each kind may load its kernels.
+    # With deadlines all kernels are loaded before the first query, because loading one would make a
+    # query late. Without deadlines the first query of each kind may load its kernels.
     loads = settings.release_interval > 0
 
     def steps() -> Iterator[None]:

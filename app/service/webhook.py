@@ -35,7 +35,8 @@ log = structlog.get_logger("privypurse.webhook")
 
 #: The name of the file in the data folder that holds the moment up to which notices are delivered.
 FILE = "webhook.cursor"
-#: The name of a file beside it. Only the process that holds the lock on it delivers notices.
+#: The name of a second file in the data folder. Only the process that holds its lock delivers
+#: notices.
 LOCK = "webhook.lock"
 #: Seconds between two looks.
 PERIOD = 10.0
@@ -92,8 +93,8 @@ class Webhook:
         self._now_us, self._monotonic = now_us or database.now_us, monotonic
         self._closing = threading.Event()
         self._pause, self._not_before = FIRST_PAUSE, 0.0
-        #: The ids of messages that need not be sent again. The value is the account of a low
-        #: budget; None for other messages.
+        #: The messages that need not be sent again, by id. The value is the account whose low
+        #: budget the message is about, and None for other messages.
         self._done: dict[str, int | None] = {}
         #: The descriptor of the locked file if this process delivers notices, and otherwise None.
         self._lock: int | None = None
@@ -131,8 +132,8 @@ class Webhook:
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
                 return
             self._done[event.id] = event.account
-        # Only the event of a low budget is read again in later minutes. Its id is kept until the
-        # account has changed and its budget is no longer low.
+        # Of the messages sent already, later readings of notices return only those about low
+        # budgets. Such an id stays until the account has changed and its budget is no longer low.
         low = {event.id for event in notices}
         self._done = {
             id: account

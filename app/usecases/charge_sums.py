@@ -31,8 +31,8 @@ SECONDS = 1.0
 ACCOUNTS = 1024
 
 
-#: The groupings of charges: those of ``By``, and by hour (``YYYY-MM-DDTHH``, UTC), which pages show
-#: first.
+#: Charges are added up by day, by query kind and by mechanism (``By``), and also by hour (UTC,
+#: ``YYYY-MM-DDTHH``) for a chart of few days.
 Grain = By | Literal["hour"]
 GRAINS: tuple[Grain, ...] = ("hour", "day", "kind", "mechanism")
 
@@ -118,8 +118,9 @@ class ChargeSums:
             for row in rows:
                 sums.add(row)
             if len(rows) < PAGE:
-                # The statement returns charges and releases alone. So all later entries are of
-                # other kinds, such as changes of a limit, and need not be read.
+                # The statement returns only charges and releases, and these were the last. The
+                # entries after them are of other kinds, such as changes of a limit, and need not be
+                # read.
                 sums.seq = account.seq
             elif time.monotonic() >= stop:
                 raise Busy

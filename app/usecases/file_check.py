@@ -52,8 +52,9 @@ def check(
         domain = _with_nodes(registration, nodes)
         if domain is None:
             return Findings(description=("nodes: add the list of the graph's nodes, --nodes",))
-        # The key is random here. A service chooses the rows of a person that it keeps by a key of
-        # its own; the number of kept rows does not depend on the key.
+        # Of the rows of one person, a service keeps a limited number, chosen by a secret key of its
+        # own. The number of kept rows does not depend on the key, so a random key serves for this
+        # check.
         key = Truncation(registration.records_per_person, secrets.token_bytes(32))
         read_records(
             records,

@@ -103,8 +103,9 @@ def latest(services: Services, caller: Caller) -> VerificationOut | None:
             return True
         return row.analyst_id == analyst and (not row.dataset_id or only.admits(row.dataset_id))
 
-    # Danger: extents are cached under this key, so it must contain everything that ``concerns``
-    # reads. Otherwise callers would see extents of others.
+    # Danger: the extent that a caller sees (how many accounts and entries, and a digest) is cached
+    # under this key. So the key must contain everything by which ``concerns`` selects accounts.
+    # Otherwise callers would see the extents of others.
     callers = (owned, analyst, only.datasets) if scope else None
     seen = outcome.extent_of(callers, concerns)
     bad = outcome.first_bad

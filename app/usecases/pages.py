@@ -35,8 +35,9 @@ def within(slot: AbstractContextManager[None], items: Iterator[Item]) -> Iterato
             yield from begun
             yield from items
 
-    # Starting the generator here makes it hold the slot. Closing a generator that was never started
-    # would run no clean-up, so the slot would never be freed.
+    # The generator takes ``slot``, a slot of long reads, when it starts, and frees it when it is
+    # closed. If a generator never started, closing it runs no clean-up. So it is started here, and
+    # the slot cannot stay taken.
     begun: list[Item] = [None]  # type: ignore[list-item]
     reading = read()
     next(reading)

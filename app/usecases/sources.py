@@ -97,9 +97,9 @@ async def pull(services: Services, caller: Caller, name: str) -> UploadOut:
 
 
 def _close(pieces: Generator[bytes, None, None]) -> None:
-    # A generator that still runs in a thread cannot be closed and raises ValueError: the upload was
-    # cancelled or timed out while the source was slow. When the source answers, at the latest after
-    # its statement timeout, the thread drops the generator, which closes it.
+    # Closing a generator fails with ValueError while it runs in a thread, as after an upload that
+    # was cancelled while the source was slow. That thread drops it once the source answers, at the
+    # latest after the source's statement timeout, and so closes it.
     with suppress(ValueError):
         pieces.close()
 
@@ -134,8 +134,8 @@ def _noted(services: Services, source: NamedSource) -> Iterator[None]:
     try:
         yield
     except SourceFailed as failed:
-        # Danger: the text names a condition of the source. It repeats no text of the source, which
-        # might quote a record.
+        # Danger: a text from the source may quote a record. So the text of this error only names
+        # the kind of failure.
         log.warning("a source failed", error=f"{source.name}: {failed}")
         services.metrics.note_source(source.name, fails=True)
         raise

@@ -158,8 +158,8 @@ class Publisher:
             frozen = self._database.write(work)
         with self._database.read() as connection:
             freezes = frozen_at(connection, accounts)
-        # The files of heads are ahead of the database, so they contain the charges that it has
-        # lost. They record which freezes followed such a loss.
+        # The files of heads still contain the charges that the database has lost. So they also
+        # record the moments of the freezes that followed such a loss.
         if not freezes <= self._log.marks:
             self._log.mark(freezes - self._log.marks)
         return frozen

@@ -91,8 +91,9 @@ def _unfreeze(
     old, charged = row.account.limit, row.account.charged
     fill = 0
     if published is not None and published.in_rho and not old.rho_femto:
-        # The rollback has lost the first limit in ρ, and with it the entry that charged the ρ of
-        # all earlier charges. That ρ is charged again.
+        # When an account gets its first limit in ρ, one entry charges it with the ρ of all earlier
+        # charges. The restored database lacks that limit and that entry, so this ρ is charged
+        # again.
         fill = rho_to_fill(connection, row.id)
     filled = charged + PrivacyLoss(0, 0, fill)
     limits = _limits(old, published)
@@ -103,8 +104,8 @@ def _unfreeze(
     if counts_rho(limit.epsilon_nano):
         causes = _causes(connection, fill, limit, old, total - filled)
     else:
-        # At this limit in ε an account does not count in ρ. If it counts in ρ later, the ρ of its
-        # charges is worked out from its entries.
+        # With a limit in ε above 1000 an account does not count in ρ, so no ρ is charged here. If
+        # it counts in ρ later, the ρ of its charges is worked out from its entries.
         total = replace(total, rho_femto=charged.rho_femto, unpriced=charged.unpriced)
         causes = _causes(connection, 0, limit, old, total - charged)
     for cause in causes:
@@ -140,8 +141,9 @@ def _total(charged: PrivacyLoss, published: Published | None) -> PrivacyLoss:
     total = _larger(charged, published.charged)
     if published.in_rho:
         return total
-    # The published account had no limit in ρ, so its ρ may be incomplete. The ρ of the lost charges
-    # is at most that of a single charge of their whole ε.
+    # By the published heads the account had no limit in ρ, so its published ρ may be incomplete.
+    # Several charges have at most the ρ of a single charge of their whole ε. So the ρ of that
+    # single charge is added for the lost charges.
     lost = total.epsilon_nano - charged.epsilon_nano
     return _larger(total, charged + PrivacyLoss(0, 0, pure_femto(lost)))
 
@@ -151,8 +153,9 @@ def _exhausted(limits: list[Limit], charged: PrivacyLoss) -> PrivacyLoss:
     total = charged
     for limit in limits:
         lost = max(0, limit.epsilon_nano - charged.epsilon_nano)
-        # The lost charges fitted the limit in ε or that in ρ. So their ρ is at most the larger of
-        # the two bounds.
+        # The lost charges fitted the limit in ε or the limit in ρ. In the first case they have at
+        # most the ρ of one charge of all remaining ε, and in the second the sum is within the limit
+        # in ρ. So the larger of the two bounds holds in both cases.
         rho = max(limit.rho_femto, charged.rho_femto + pure_femto(lost))
         # If they fitted the limit in ρ, their ε is unknown. So no later charge may fit by ε.
         unpriced = int(limit.rho_femto > 0)
@@ -175,8 +178,9 @@ def _holding(limits: list[Limit], total: PrivacyLoss) -> tuple[Limit, PrivacyLos
         closing = widest if widest.rho_femto else closing
     if closing is None:
         return replace(widest, epsilon_nano=max(widest.epsilon_nano, total.epsilon_nano)), total
-    # Marks the sum as having no finite ε, so later charges can fit by ρ alone. The limit in ρ
-    # equals the sum, so none fits.
+    # No limit admits the sum of the charges, so the account is closed. The sum is marked as having
+    # no finite ε, so that later charges can fit by ρ alone. The limit in ρ equals the sum, so none
+    # fits.
     closed = replace(closing, rho_femto=total.rho_femto)
     return closed, replace(total, unpriced=max(1, total.unpriced))
 
@@ -189,8 +193,9 @@ def _limits(old: Limit, published: Published | None) -> list[Limit]:
     epsilon, delta, *in_rho = map(max, *zip(*pairs, strict=True))
     if counts_rho(epsilon):
         return [old, Limit.read((epsilon, delta, *in_rho))]
-    # With ε above 1000 an account has no limit in ρ. So if the published limit has one, the two
-    # limits cannot be combined, and the published one is used, because it is the later one.
+    # With a limit in ε above 1000 an account has no limit in ρ. If the published limit has one, it
+    # cannot be combined with the stored limit. The published one is used then, because it is the
+    # later one.
     return [published.limit] if published.in_rho else [old, Limit(epsilon, delta)]
 
 

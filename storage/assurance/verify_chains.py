@@ -186,9 +186,9 @@ class ChainSums:
             since.recharged,
         )
         self.uncounted = since.uncounted
-        #: True after the operator gave a frozen account a limit in ρ above the one that its ε and
-        #: δ_c allow. The next entry must unfreeze the account and leave no room; otherwise the
-        #: entry is reported.
+        #: When the operator accepts a rollback, a frozen account may get a limit in ρ above the one
+        #: that its ε and δ_c allow, so that the lost charges fit it. True after such an entry. The
+        #: next entry must unfreeze the account and use up the limit, or it is reported.
         self._beyond = False
 
     @property
@@ -286,8 +286,8 @@ class ChainSums:
             self._beyond = beyond and (kind, actor, self._frozen) == (LIMIT_CHANGE, OPERATOR, 1)
             return BEYOND if beyond and not self._beyond else None
         if self._beyond:
-            # The account must be unfrozen with so large a charge that nothing fits until it gets
-            # another limit.
+            # After a limit above the one allowed, the entry must unfreeze the account and charge so
+            # much that nothing fits until the account gets another limit.
             self._beyond = False
             closed = kind == UNFREEZE and self._charged[3] and self._charged[2] == rho
             return None if closed else BEYOND

@@ -62,8 +62,8 @@ _FREEZES = {
 #: of these rows; for queries, those that had ended before the journal.
 _READ_ONLY = ("settlement", "audit", "query")
 
-#: The key of a row: its table, and the subject by which facts name the row. A version has no
-#: revision of its own: its facts raise the revision of its dataset.
+#: The key of a row: its table, and the id by which facts name the row. A revision is the number of
+#: changes of a row. A version has none of its own: its facts raise the one of its dataset.
 _Place = tuple[str, bytes]
 
 
@@ -79,8 +79,8 @@ class Facts:
     first_stream: int = 0
     #: For each account, the numbers of the entries that facts name as changes of its limit.
     limits: dict[bytes, set[int]] = field(default_factory=lambda: defaultdict(set))
-    #: For each account, the last entry that a fact names, and the end of the account that this fact
-    #: states.
+    #: For each account, the last entry that a fact names, and the moment from which the account
+    #: admits no charge, as this fact states it.
     ends: dict[bytes, tuple[int, Any]] = field(default_factory=dict)
     #: The number of facts by account id and kind of entry, for the entries that freeze or unfreeze.
     freezes: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -179,8 +179,8 @@ def _check_rows(connection: Connection, facts: Facts) -> Bad | None:
         if revision is None:
             continue
         numbers = sorted(facts.revisions[table, key])
-        # Facts must state every revision of a row. They begin at 0 if the migration adopted the
-        # row, and otherwise at 1.
+        # Each change of a row raises its revision by one, and facts must state every revision. They
+        # begin at 0 if the migration adopted the row, and otherwise at 1.
         if not _follow(numbers, numbers[0], revision) or numbers[0] not in (0, 1):
             return Bad(table, name, f"is at revision {revision}, its facts at {numbers[-1]}")
     if rows != len(facts.states):

@@ -69,13 +69,13 @@ FACTS = (
     _d.id,
     _d.name,
     _d.owner_id,
-    # The length of the domain is a part of the key under which facts are cached. It is 0 until a
-    # graph with named nodes gets its node list, which completes its domain. So facts are read again
-    # then.
+    # The parsed description of a dataset is cached. The length of its domain is a part of the key.
+    # It is 0 until a graph with named nodes gets its node list, which completes the domain, so the
+    # description is read again then.
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,
-    # A part of that key too: it changes when the owner replaces the description.
+    # Also a part of the key of the cache: it changes when the owner replaces the description.
     _d.created_us,
 )
 COLUMNS = (

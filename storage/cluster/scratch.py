@@ -85,8 +85,9 @@ class Scratch:
         finally:
             # A later sweep removes the files that cannot be removed now.
             with suppress(OSError, StoreFailed):
-                # The plan is removed first. A worker that writes its part of the result later finds
-                # no plan, and removes that part again.
+                # The plan is the file that tells workers what to compute. It is removed first: a
+                # worker that writes its part of the result later sees that the plan is gone, and
+                # removes this part again.
                 self._shared.remove(_plan_of(name))
                 for file in self._shared.names(_folder_of(name)):
                     self._shared.remove(file)

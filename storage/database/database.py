@@ -132,8 +132,8 @@ class Database:
         self._write_lock = threading.Lock()
         #: The connection that writes to SQLite, guarded by ``_write_lock``.
         self._writer: Connection | None = None
-        #: True if ``_writer`` waits for locks of other processes, False if it fails immediately;
-        #: None until one of both is set.
+        #: How ``_writer`` was last set up: True if it waits for locks of other processes, False if
+        #: it fails immediately. None if it is new and was not set up yet.
         self._patient: bool | None = None
 
     @classmethod

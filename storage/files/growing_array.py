@@ -45,7 +45,8 @@ class GrowingArray:
         self._file.flush()
         if not self._length:
             return np.zeros(0, self._dtype)
-        # Compiled kernels accept plain arrays and not their subclasses, such as the mapping.
+        # Compiled kernels accept plain arrays only, and not subclasses such as `numpy.memmap`, by
+        # which the file is mapped.
         return np.asarray(np.memmap(self._file, self._dtype, "r+", shape=(self._length,)))
 
 

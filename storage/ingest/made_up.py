@@ -110,8 +110,8 @@ def _dates(attribute: DateAttribute, rows: int, random: np.random.Generator) -> 
 def _numbers(attribute: NumericAttribute, rows: int, random: np.random.Generator) -> NDArray[Any]:
     """Numbers within bounds, of about three digits: ages between 0 and 120 are integers."""
     width = attribute.upper - attribute.lower
-    # Rounding multiplies by a power of 10. One above the largest double would make every number
-    # NaN.
+    # Rounding multiplies by 10 to the power of the digits. If that were above the largest double,
+    # every number would become NaN. So the digits are limited.
     digits = min(2 - floor(log10(width)), MOST_DIGITS) if width > 0 else 0
     numbers = np.round(random.uniform(attribute.lower, attribute.upper, rows), digits)
     inside = np.clip(numbers, attribute.lower, attribute.upper)

@@ -124,7 +124,8 @@ class PersonCollector:
         ranks = np.concatenate([np.zeros(0, np.uint64), *self._ranks(rows, ids, contents)])
         # The sort is stable, so equal rows stay in the order of the file.
         order = np.lexsort((ranks, persons))
-        # The sort moves rows only within their own person, so ``persons`` needs no reordering.
+        # ``persons`` is the person of each row. The sort moves rows only within their own person,
+        # so ``persons`` needs no reordering.
         occurrences = _places_among_equal(persons, ranks[order])
         order = order[np.lexsort((ranks[order], occurrences, persons))]
         is_chosen = np.zeros(len(rows), np.bool_)

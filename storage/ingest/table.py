@@ -134,8 +134,9 @@ class RowCollector:
     def _check_most(self, batch: Batch) -> None:
         described = self._domain.max_rows if self._domain.rows is None else self._domain.rows
         rows = self._rows + batch.rows
-        # In a table with persons the bound is on kept rows: a public number for each person. They
-        # are chosen when all rows have been read, so they cannot be counted here.
+        # In a table with persons only a public number of rows per person is kept, and the bound is
+        # on the kept rows. They are chosen after all rows were read, so they cannot be counted
+        # here.
         if self._persons is None and described is not None and rows > described:
             reason = "rows", f"more rows than the {described} described"
             refuse(*batch.numbering.refusal(described - self._rows, *reason))

@@ -50,13 +50,13 @@ FIRST_FACT = (
     .label("first")
 )
 
-#: For each database engine: the moments at which those streams opened whose first facts were read;
-#: and every stream, with its number of facts, that these first facts name. First facts never
-#: change, so each is read once.
+#: Caches, for each database engine, what the first facts of streams say: the streams whose first
+#: facts were read, each with the moment at which it opened; and the streams that these facts name,
+#: each with its number of facts. First facts never change, so each is read once.
 _NAMES: WeakKeyDictionary[Engine, tuple[dict[int, int], set[tuple[int, int]]]]
 _NAMES = WeakKeyDictionary()
-#: Keys of ``Connection.info``: the stream of the connection, and a lost stream that the next stream
-#: must name. The dictionary lives as long as the connection to the database.
+#: Two keys of ``Connection.info``, a dictionary that lives as long as the connection to the
+#: database: the stream of the connection, and a lost stream that its next stream must name.
 STREAM, LOST = "privypurse.stream", "privypurse.lost"
 
 

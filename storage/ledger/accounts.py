@@ -43,7 +43,8 @@ MOVED_LIMIT = (*MOVED, MOVED_GAUSSIAN)
 #: The columns of ``budget_account`` that ``AccountBalance.of`` reads, in their order.
 BALANCE = (_a.frozen, _a.until_us, *LIMITS, *SUMS)
 _SUMS_FROM = 2 + len(LIMITS)
-#: The name of each account in the text of a refusal. An ``Obstacle`` continues that text.
+#: The name of each account in the text of a refusal. An ``Obstacle`` completes the sentence, such
+#: as "has too little epsilon left for this charge".
 ACCOUNT_NAMES = {
     AccountRank.KEY: "the limit of the API key",
     AccountRank.ANALYST_ON_DATASET: "the allowance for this dataset",

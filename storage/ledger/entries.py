@@ -169,7 +169,8 @@ def change_account(
     account.add(SharedEntry(cause))
     fills = cause.kind == EntryKind.CHARGE and cause.query_id is None
     change = FILL if fills else CHANGES[cause.kind]
-    # The amounts come from the cause, because ``account.values`` lacks the permission of a limit.
+    # The amounts of the cause are written. Those of a limit include the change of the permission,
+    # which ``account.values`` lacks.
     values = (row.id, row.seq, account.head, account.seq, *cause.amounts)
     if not change.of_each(connection, [values])():
         return None

@@ -210,8 +210,9 @@ def _charged(
     # This refuses charges without a finite ε too, because the new account counts ε alone.
     if not admits(limit.amounts, NOTHING, spent.amounts):
         raise BelowSpent(spent=spent)
-    # These charges get the moment of the account's first entry. Verification recognises them by it,
-    # because later charges have a later moment.
+    # The running queries of the analyst are charged to the new account, with the moment of its
+    # first entry. Verification recognises these charges by it, because later ones have a later
+    # moment.
     genesis = select(entry.c.at_us).where(entry.c.account_id == account.id, entry.c.seq == 1)
     at_us = connection.execute(genesis).scalar_one()
     own = _q.analyst_id == analyst_id, _q.state == int(QueryState.RUNNING)
@@ -237,5 +238,7 @@ def _check(key: AccountKey, limit: Limit) -> None:
     if not limit.loss.fits(LARGEST):
         raise ValueError("a limit is at most ε = 10⁹ and below δ = 1")
     if key.rank == AccountRank.ANALYST and limit.rho_femto:
-        # The charge at the opening of such an account, and its verification, add up ε and δ alone.
+        # When an account over all datasets is opened, it is charged with the analyst's earlier
+        # queries. This charge and its verification add up ε and δ alone, so such an account has no
+        # limit in ρ.
         raise ValueError("an account over all datasets has no limit in ρ")

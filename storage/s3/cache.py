@@ -264,8 +264,8 @@ class CachedStore(Shared):
     def _probe(self) -> None:
         while not self._closing.wait(ASK):
             with suppress(StoreFailed):
-                # A store that lacks the file ``OWNER`` has lost its content, so it counts as
-                # failed.
+                # A store has the file ``OWNER``, which states the ledger that owns it. If it lacks
+                # this file, it has lost its content, so it counts as failed.
                 if self._store.holds(OWNER):
                     self._answered = time.monotonic()
 

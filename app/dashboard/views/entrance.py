@@ -58,8 +58,8 @@ async def sign_in(request: Request, form: SentForm, services: ServicesDep) -> Re
     key, next = form.get("key"), form.get("next")
     token = await run_in_threadpool(open_session, services, key)
     if token is None:
-        # HTTP requires a reply 401 to name an authentication header. This form carries the key in
-        # its body, so the reply is 422.
+        # HTTP requires a 401 reply to contain the header WWW-Authenticate. This form has the key in
+        # its body and not in a header, so the reply is 422.
         return _sign_in_page(request, services, next, refused="key")
     response = to(next if _is_own(next) else "/ui")
     remember(response, request, token)

@@ -7,8 +7,8 @@ from app.queries.distance.examples import EXAMPLES
 from app.queries.parts.form import KindForm
 from app.queries.parts.kind import Kind, by_fields
 
-#: Parameters that the form folds away: two that only the context method ``baseline`` reads, and
-#: those that are varied only to compare mechanisms.
+#: The form folds these parameters away. The first two matter only if the request chooses contexts
+#: by the method ``baseline``. The others are varied only to compare mechanisms.
 COMPARISONS = ("selection_rule", "threshold", "context_share", "sensitivity", "selector")
 
 KIND = Kind(

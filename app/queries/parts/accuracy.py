@@ -9,7 +9,8 @@ from mechanisms.model.number import CONFIDENCE as CONFIDENCE
 from mechanisms.statistics.release.mechanism import significant as significant
 
 #: The name of an accuracy that a quote predicts or takes as a target: how far the score of a
-#: selected candidate is below the best score. The unit is one step of the sensitivity.
+#: selected candidate is below the best score. It is counted in units of the score; one change of
+#: the records moves a score by one unit at most.
 SCORE_TARGET = "score_below_best"
 
 

@@ -16,11 +16,11 @@ NUMBER = ("value", "low", "high", "raw")
 #: The columns that ``number_row`` fills. ``suppressed`` is true where the dataset's minimum count
 #: hides the number.
 NUMBER_ROW = (*NUMBER, "suppressed")
-#: A charge contains one of these values for an amount that it does not have: ε, δ or ρ. Its text in
-#: a file then omits that amount.
+#: A charge that has no ε, no δ or no ρ contains one of these values in its place. The text in a
+#: file then omits that amount.
 ABSENT = (None, "0")
-#: Members of an answer that describe it. ``explained`` writes them into columns of its own, so they
-#: are left out of the others.
+#: Members of an answer that describe the whole of it. The function ``explained`` adds them as
+#: columns of their own, so the other columns leave them out.
 EXPLAINING = ("question", "confidence")
 
 

@@ -76,8 +76,9 @@ class Native:
 
     dataset: Dataset
     loss: PrivacyLoss
-    #: One person may cause several changes of records, so the mechanism gets only a part of the
-    #: charge. These steps hold the rest.
+    #: One person may cause several changes of records, so the mechanism runs at a part of the
+    #: charge. These steps of the composition state the rest, so that all steps add up to the
+    #: charge.
     steps: tuple[Step, ...]
     #: The most changes of single records that one person can cause, as the mechanism's neighbouring
     #: relation counts them.

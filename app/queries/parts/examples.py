@@ -49,7 +49,8 @@ class Example:
 class TypicalQuestion:
     """A query whose predicted accuracy shows an owner how useful an allowance is."""
 
-    #: The kind of dataset that the query runs on: ``graph``, ``table`` or ``prefix``.
+    #: The kind of dataset that the query runs on: ``graph``, ``table`` or ``prefix`` (a public list
+    #: of numbers, of which a private first part applies).
     dataset: str
     question: str
     query: Body

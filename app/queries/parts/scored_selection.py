@@ -57,17 +57,17 @@ from mechanisms.selection.top_k import (
     select_top,
 )
 
-#: The values of these fields in requests that were stored before ``auto`` existed. A retry of such
-#: a request is compared with them.
+#: Requests that were stored before ``auto`` existed were computed with these values. A retry whose
+#: field is ``auto`` is compared with such a request as if the field had the value here.
 FIRST_DEFAULTS: Mapping[str, str] = {
     "sensitivity": "shifted",
     "selector": "permute_and_flip",
     "draws": "peeled",
 }
 
-#: Dampened Pareto scores more than ``passes`` below the best are raised to that bound. From the ε
-#: that quotes show as ``epsilon_least``, this changes the answer with a probability of at most
-#: e^−3.
+#: Dampened Pareto scores that are more than ``passes`` (a number in the request) below the best are
+#: raised to this distance, because lower ones take longer to compute. From a certain ε on, shown in
+#: quotes as ``epsilon_least``, this changes an answer with probability e^−3 at most.
 _UNSEEN = 3.0
 
 
@@ -160,9 +160,9 @@ class ScoredSelection(Query):
     def in_form(self, form: int) -> Self:
         changed: dict[str, Any] = {}
         if form < 3 and self.passes == PASSES:
-            # Requests stored in form 1 or 2 lack the field ``passes``, and were computed with the
-            # greatest number of passes. So a retry without ``passes`` is compared as if it named
-            # that number.
+            # Older stored requests, of form 1 or 2, lack the field ``passes`` and were computed
+            # with its greatest value. So a retry with the default is compared with them as if it
+            # named that value.
             changed["passes"] = MOST_PASSES
         if form < 2:
             names = FIRST_DEFAULTS.keys() & type(self).model_fields.keys()
@@ -195,8 +195,9 @@ class ScoredSelection(Query):
         error, k = only(target, SCORE_TARGET), self.drawing().k
         reached = PrivacyLoss(0)
         for start, below in self._intervals(dataset):
-            # At every ε from ``start`` up to the next interval ``auto`` makes the same choices, so
-            # one prediction serves the whole interval.
+            # In a field with the value ``auto`` the service chooses by ε. It makes the same choices
+            # from ``start`` up to the beginning of the next interval of ε, so one prediction serves
+            # a whole interval.
             route = self._route(dataset, PrivacyLoss(start))
             choice = self._choice(dataset, route, PrivacyLoss(start))
             if self._clipped(choice) and error >= self.passes:
@@ -255,8 +256,8 @@ class ScoredSelection(Query):
             listed = terms.first.draw(context, candidates, self._objective())
         indices, values = self._selected(context.at(terms.loss), terms.choice, terms.public, listed)
         if values and terms.public.grid.bits == 0:
-            # Utilities on a grid of whole units count records or edges, so small ones are
-            # suppressed.
+            # Utilities in whole units are numbers of records or edges. The owner may have set a
+            # minimum count, below which such numbers are not shown.
             values = {**values, "values": numbers(values["values"], context.dataset)}
         if listed is not None:
             indices = listed[indices]
@@ -478,7 +479,8 @@ class ScoredSelection(Query):
         """Returns what the clip of dampened Pareto scores at ``passes`` means for the accuracy."""
         k, passes = self.drawing().k, self.passes
         spare = passes - k + 1
-        # From this ε on, raising the scores far below the best changes at most one answer in 20.
+        # From this ε on, raising the scores that are more than ``passes`` below the best changes
+        # at most one answer in 20.
         least = 2 * k * (math.log(count * k) + _UNSEEN) / spare if spare > 0 else None
         clip: dict[str, Any] = {
             "passes": passes,

@@ -54,8 +54,9 @@ class Stages(Body):
     @model_validator(mode="before")
     @classmethod
     def _half(cls, fields: Any) -> Any:
-        # Danger: a retry is recognised by the text of its request, and stored requests contain
-        # their share. So a missing share is written into the request here.
+        # Danger: a retry is recognised by the text of its request, and stored texts contain the
+        # share of ε that draws the shortlist. So a request without this share gets the default
+        # here.
         if not isinstance(fields, Mapping) or fields.get("share") is not None:
             return fields
         return fields if fields.get("shortlist") is None else {**fields, "share": HALF}

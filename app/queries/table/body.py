@@ -42,8 +42,8 @@ from mechanisms.tables.work import column_work
 #: The accuracy that a quote may target: the error of the first measured number of every cell.
 ERROR = "error"
 MAX_BY = 6
-#: Bytes of memory for each released number: one sum in each of the ``PARTS`` that are counted in
-#: parallel, copies, its interval and its JSON.
+#: Bytes of memory for each released number. Up to ``PARTS`` blocks of rows are added up in
+#: parallel, so there is one sum per block; then come copies, the interval and the JSON.
 NUMBER_BYTES = 8 * (PARTS + 4) + 400
 #: If small numbers are suppressed, the work on released numbers is this many times as long.
 _SUPPRESSING = 4
@@ -200,8 +200,9 @@ class Table(Query):
         numbers, read = self._numbers(dataset), self._read(dataset)
         times = _SUPPRESSING if dataset.minimum_count else 1
         times *= GAUSSIAN_WORK if loss.unpriced else 1
-        # Making the table consistent changes all numbers once for each subset of the axes, of which
-        # there are 2^len(by).
+        # Each attribute that groups the table is an axis. The adjustment that makes cells and
+        # margins add up changes all numbers once for each subset of the axes, of which there are
+        # 2^len(by).
         adjusted = numbers << len(self.by) if self.request.consistent else 0
         return together(
             work("rows of tables", plan.rows_read * read),
@@ -216,8 +217,8 @@ class Table(Query):
     def _read(self, dataset: Dataset) -> int:
         """The comparisons and additions of one row: its groups, its condition, and its parts."""
         groups = sum(one.comparisons for one in self.request.by)
-        # An aggregate with many numbers per cell is a histogram, and a binary search finds the bin
-        # of each row.
+        # A part of a cell with several numbers is a histogram. A binary search finds the bin of
+        # each row. It takes as many comparisons as the number of bins has bits.
         bins = sum(width.bit_length() for width in self._widths(dataset))
         return groups + comparisons(self.request.where, dataset) + bins
 

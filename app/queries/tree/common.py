@@ -21,8 +21,8 @@ COUNT_TARGET = "leaf_count_error"
 #: Bytes for each released count: its copies, its interval and its JSON.
 COUNT_BYTES = 1000
 
-#: A quote compares the three learners at one depth. A model without a depth is compared with id3 at
-#: this depth, which is the default of id3.
+#: A quote for id3, a forest or naive Bayes says which of the three is likely to predict best at its
+#: depth. Naive Bayes has no depth, so its quote takes this one, the default of the others.
 DEPTH = 5
 
 
@@ -75,8 +75,9 @@ class SelectingQuery(TreeQuery):
 
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
-    #: True for an account that counts in ρ: a leaf that stops early then takes what is left of ρ on
-    #: its path, and not of ε, so that no path is charged more ρ than the longest one.
+    #: A leaf above the full depth counts its classes with the loss that is left on its path. True,
+    #: for an account that counts in ρ, if this is what is left of ρ. What is left of ε could have a
+    #: larger ρ, and the path would be charged more ρ than the longest one.
     _leaves_in_rho: bool = PrivateAttr(default=False)
 
     def in_rho(self) -> Self:

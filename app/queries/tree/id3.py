@@ -76,8 +76,9 @@ class Id3Tree(SelectingQuery):
         if not target.keys() <= {*self.targets}:
             names = sorted(self.targets)
             raise UnsupportedQuery("no such accuracy target", supported={"target": names})
-        # Only the converted dataset is needed here. It is the same for every charge, so this loss
-        # is arbitrary.
+        # The function is called with any loss, because only its dataset is used, which is the same
+        # for every loss: the one under the neighbouring relation ``add_remove``, in which the
+        # mechanism works.
         native = as_add_remove(dataset, charge_for_add_remove(dataset, PrivacyLoss(NANO))).dataset
         id3 = self._id3(native)
         shares = [1]

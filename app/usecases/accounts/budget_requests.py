@@ -136,7 +136,8 @@ def decide(
         request.loss.epsilon_nano if body.epsilon is None else body.epsilon,
         request.loss.delta_atto if body.delta is None else body.delta,
     )
-    # A request without an end is no request to remove the end that the allowance has.
+    # The end of an allowance is the moment from which it admits no charge. If the request names no
+    # end, the allowance keeps the one that it has.
     end = None if request.until_us is None else End(request.until_us)
     if "until" in body.model_fields_set:
         end = End(None if body.until is None else microseconds(body.until))
@@ -202,8 +203,8 @@ def _limit(loss: PrivacyLoss, old: Limit | None) -> Limit:
             "body", "epsilon", type="rho", msg="an account that counts in rho has at most 1000"
         )
     limit = Limit.of(loss, old.composition_atto)
-    # If ε is too small for a limit in ρ, Gaussian noise is impossible, so its permission is
-    # dropped.
+    # Gaussian noise is charged in ρ. If ε is so small that the account gets no limit in ρ, the
+    # permission of such noise is of no use, so it is dropped.
     return Limit.of(loss, old.composition_atto, old.gaussian and limit.rho_femto > 0)
 
 

@@ -20,7 +20,7 @@ from app.usecases.visibility import owned, require
 #: The preview divides an allowance by these numbers of equal answers, and shows how accurate each
 #: answer could be.
 ANSWERS = (1, 10, 100)
-#: Returns the price of a query at a loss, on one dataset. The price predicts the ``accuracy``.
+#: A function of a query and a loss. Returns the quote on one dataset, with the predicted accuracy.
 Pricing = Callable[[Any, PrivacyLoss], Any]
 
 
