@@ -72,8 +72,9 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
         return total - divisor if divisor > 2 else FOREVER
     needed = (((total - fewer) << bits) - 1) // value + 1
     remaining = int((1.0 + np.sqrt(1.0 + 4.0 * needed)) / 2.0)
-    # ``remaining`` solves a quadratic equation in doubles and may be slightly off. Both loops
-    # correct it to the smallest whole number with remaining·(remaining − 1) ≥ needed.
+    # ``remaining`` is the number of records left at the last distance of a run of equal δ: the
+    # smallest whole number with remaining·(remaining − 1) ≥ needed. It was computed in doubles and
+    # may be slightly off, so both loops correct it.
     while remaining * (remaining - 1) >= needed:
         remaining -= 1
     while remaining * (remaining - 1) < needed:
@@ -208,9 +209,9 @@ def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -
                         r = largest_of[place] if together else i
                         end = min(end, last_equal(hits, totals, members, replace, r, t))
             before, run = width, end - t + 1
-            # The number of further values of this ``width`` that stay below the goal, which the sum
-            # of δ(0), δ(1), … is to reach. It comes from a division, because the product run·width
-            # could exceed 64 bits.
+            # The sum δ(0) + δ(1) + … is to reach a goal, and δ is equal to ``width`` at the next
+            # distances. This is the number of these values that still leave the sum below the goal.
+            # It comes from a division, because a product could exceed 64 bits.
             whole = (rest - 1) // width if rest > 0 else 0
             if whole < run:
                 break
