@@ -95,10 +95,10 @@ class ClusteringPlan:
         rows, axes = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
         work = len(self.attributes) * self.clusters * rows
         few = [trials for trials in TRIALS if self.releases(trials) * work <= RULE_WORK]
-        # Noise moves a centre by about its scale times √(2·axes), divided by the mean cluster size,
-        # rows/clusters; ``axes`` counts the coordinates. Gaussian noise moves it by σ·√axes divided
-        # by the same, with σ² = moves·(1 + attributes)·releases/(2ρ). More starts are tried only
-        # where this is at most 1.
+        # The error of a centre is about the noise scale times √(2·axes), divided by the mean
+        # cluster size; ``axes`` counts the coordinates. Gaussian noise gives σ·√axes divided by it,
+        # where σ² is moves·(1 + attributes)·releases/(2ρ). A replacement is two moves, any other
+        # change is one. More starts are tried only where the error is at most 1.
         if in_rho:
             whole = self.moves * (1 + len(self.attributes))
             each = FEMTO * whole * axes * (self.clusters / rows) ** 2 / 2

@@ -235,9 +235,9 @@ def plan(
     if len(chosen) < 2:
         raise UnsupportedQuery("distances need a context: at least one other attribute")
     if options.context is Context.MEAN_SU:
-        # Checks that there is a public lower bound on the rows, even where the baseline replaces
-        # ``mean_su`` and needs none. Otherwise the number of attributes would decide whether a
-        # query without ``min_rows`` is refused.
+        # Noisy tables of all pairs may replace the requested selection of contexts, and need no
+        # public lower bound on the rows. The bound is required even then. Otherwise the number of
+        # attributes would decide whether a query without this bound is refused.
         entropy_grid(dataset)
     targets = tuple(i for i, a in enumerate(chosen) if target is None or a.name == target)
     routed = _route(Plan(dataset, options, chosen, targets, 0, 0, None))

@@ -31,8 +31,9 @@ PARTS = 4
 #: A table of up to this many counters is counted in ``SETS`` copies, and consecutive rows use
 #: different copies. So two rows of one cell do not wait for the same counter.
 INTERLEAVED, SETS = 1 << 12, 4
-#: The cell offset of a row without a group. It makes the cell number negative in every table of
-#: fewer than 2⁴⁴ cells. Up to eight such offsets, times 2¹⁵ bins, add up within 64 bits.
+#: A row without a group gets this in place of the first cell of its group. Its cell number is then
+#: negative in every table of fewer than 2⁴⁴ cells, which marks the row as one without a cell. Up to
+#: eight such numbers, times 2¹⁵ bins, add up within 64 bits.
 NOWHERE = -(1 << 44)
 
 
@@ -155,8 +156,9 @@ def _closed(cells: Integers, size: int) -> Integers:
     """The cells with ``size`` in the place of negative numbers."""
     closed = np.empty_like(cells)
     for row in range(len(cells)):
-        # The shift gives −1, all of whose bits are 1, for a negative number, and 0 for others. This
-        # replaces a branch, whose timing would show which rows have no cell.
+        # A row without a cell has a negative cell number, which ``size`` replaces. The shift gives
+        # −1, all of whose bits are 1, for a negative number, and 0 for others. A branch would show
+        # by its timing which rows have no cell.
         sign = cells[row] >> 63
         closed[row] = (cells[row] & ~sign) | (size & sign)
     return closed

@@ -5,8 +5,9 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: The entry of an empty list in a list of largest values m − β, for the pairs (m, β) of
-#: ``rarest_class``. It lies far below every real m − β, so an empty list changes no entropy.
+#: A pair (m, β) describes a combination of levels: m counts its records outside of its rarest
+#: class, and β is one less than the records of that class. This number stands for the largest m − β
+#: of an empty list of pairs. It is far below every real one, so an empty list changes no entropy.
 _NONE = -(1 << 60)
 
 

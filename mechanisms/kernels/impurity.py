@@ -49,8 +49,9 @@ def gini_step(m: int, q: int, bits: int) -> int:
         return 0
     below = (m + q) * (m + q + 1)
     guess = int(float(m) * float(m) / float(below) * float(2 << bits))
-    # Both products may overflow 64 bits and wrap around. Their difference is exact all the same,
-    # because the true difference lies within ±2·``below`` and therefore fits 64 bits.
+    # The quotient is corrected by how far ``guess`` times the divisor exceeds the dividend. Both
+    # products may overflow 64 bits and wrap around. Their difference is exact all the same: it is
+    # at most twice the divisor in absolute value, so it fits 64 bits.
     over = guess * below - ((m * m) << (bits + 1))
     while over < 0:
         guess, over = guess + 1, over + below
@@ -151,9 +152,9 @@ def add_harmonic_sums(
     alone. In falling order of the starts, each sum then extends the previous one.
     """
     total, previous = 0, 0
-    # Visits the candidates from the largest ``start`` of their sums to the smallest, so that each
-    # sum extends the previous one. The sort takes unsigned keys: no start reaches 2⁶², so 2⁶² −
-    # start is positive.
+    # Each candidate needs a sum of terms from its ``start`` on. Candidates are visited from the
+    # largest start to the smallest, so that each sum extends the previous one. The sort takes
+    # unsigned keys in ascending order: no start reaches 2⁶², so the key 2⁶² − start is positive.
     for r in order_of((LIMIT - starts).view(np.uint64)):
         if starts[r] == 0:
             break
@@ -175,8 +176,8 @@ def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int)
     top = len(phi) - 2
     low, high = start, horizon
     # Bisects for the first distance t at which the sensitivity δ(t) equals its cap Δ, because later
-    # terms of the sum are 0. δ grows with t, and reaches Δ at the latest at widest + t = N − 1 for
-    # at most N rows.
+    # terms of the sum are 0. δ grows with t. It equals Δ at the latest when the count that
+    # determines it, widest + t, is N − 1, where N is the bound on rows.
     while low < high:
         middle = (low + high) >> 1
         end = min(widest + middle, top)

@@ -78,8 +78,9 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
         return total - divisor if divisor > 2 else FOREVER
     needed = (((total - fewer) << bits) - 1) // value + 1
     remaining = int((1.0 + np.sqrt(1.0 + 4.0 * needed)) / 2.0)
-    # ``remaining`` solves a quadratic equation in doubles and may be slightly off. Both loops
-    # correct it to the smallest whole number with remaining·(remaining − 1) ≥ needed.
+    # ``remaining`` is the number of records left at the last distance of a run of equal δ: the
+    # smallest whole number with remaining·(remaining − 1) ≥ needed. It was computed in doubles and
+    # may be slightly off, so both loops correct it.
     while remaining * (remaining - 1) >= needed:
         remaining -= 1
     while remaining * (remaining - 1) < needed:

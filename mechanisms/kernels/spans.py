@@ -60,8 +60,9 @@ def _sum(exact: Integers, rough: NDArray[np.float64], last: int, first: int, bey
     start, end = min(first, listed), min(beyond, listed)
     repeated = (beyond - end) - (first - start)
     wide = rough[end] - rough[start] + float(repeated) * float(last)
-    # A sum that surely exceeds every goal becomes FAR, without a branch. Its exact value may have
-    # overflowed 64 bits, and the subtraction below cancels it.
+    # A sum that surely exceeds every goal is replaced by the largest goal, FAR, without a branch.
+    # Its exact value ``near`` may have overflowed 64 bits. This does no harm, because near + (FAR −
+    # near) is FAR whatever ``near`` is.
     far = np.int64(wide > _CERTAIN)
     near = exact[end] - exact[start] + repeated * last
     return min(near + far * (FAR - near), FAR)  # type: ignore[no-any-return]  # an int in numba
@@ -136,8 +137,9 @@ def _add(factor: int, sums: Integers, wide: NDArray[np.float64], near: Integers)
 @compiled
 def _cut_off(wide: NDArray[np.float64], near: Integers) -> None:
     for i in range(len(near)):
-        # As in ``_sum``: a sum that surely exceeds every goal becomes FAR, and a value that
-        # overflowed cancels.
+        # A sum that surely exceeds every goal is replaced by the largest goal, FAR, without a
+        # branch. Its exact value may have overflowed 64 bits. This does no harm, because near +
+        # (FAR − near) is FAR whatever ``near`` is.
         far = np.int64(wide[i] > _CERTAIN)
         near[i] = min(near[i] + far * (FAR - near[i]), FAR)
 

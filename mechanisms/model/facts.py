@@ -45,11 +45,12 @@ class JointFacts:
     one_way: str
 
 
-#: How far one change moves all scores together, by neighbouring relation and by the way in which a
-#: utility becomes a score.
+#: Bounds on how far one change moves all scores together, by neighbouring relation and by
+#: sensitivity mode, the way in which a utility becomes a score.
 JointByRelation = Mapping[NeighbouringRelation, Mapping[Sensitivity, JointFacts]]
 
-#: The bounds where one change may move every score by one unit, each in its own direction.
+#: The general bounds: one change may move every score by up to one unit, and may raise some scores
+#: while it lowers others.
 BOTH_WAYS = JointFacts(spread="2j", total="n", squares="n", one_way="no")
 
 
@@ -66,8 +67,8 @@ class ObjectiveFacts:
     description: str
     source: str
     sensitivity: SensitivityFacts
-    #: A sentence for the catalogue: whether ``Sensitivity.SHIFTED`` favours candidates that one
-    #: change moves more, or less. That is a public rule.
+    #: A sentence for the catalogue: whether the sensitivity mode ``shifted`` favours candidates
+    #: that one change moves more, or less. That is a public rule.
     shift: str
     #: A sentence for the catalogue: how far one change moves all scores together. It follows from
     #: the bounds of the members of the objective.

@@ -95,9 +95,10 @@ class Together(JointInfluence):
         return min(self.moving, self.count) * self.one**2
 
     def _spread(self, k: int) -> int:
-        # The spread is the sum of the k largest changes less the sum of the k smallest. If the
-        # moving scores rise, min(k, moving) of them are among the k largest. Those that do not fit
-        # among the other n − k candidates are among the k smallest.
+        # The spread of k is the sum of the k largest changes less the sum of the k smallest.
+        # ``moving`` scores change, here upwards. As many of them as possible, min(k, moving), are
+        # among the k largest. Those that do not fit among the other n − k candidates are among the
+        # k smallest.
         return self.one * (min(k, self.moving) - max(0, k + self.moving - self.count))
 
 
@@ -154,9 +155,10 @@ class EdgeInfluence(JointInfluence):
         return min(2, self.count) * self.one**2 + self.inner * max(self.fall, self.rise) ** 2
 
     def _spread(self, k: int) -> int:
-        # The spread is the sum of the k largest changes less the sum of the k smallest. It is
-        # largest if both ends of the edge rise with k − 2 inner nodes while k inner nodes fall, or
-        # in the reverse case. If one end rises and one falls, it is the mean of these two cases.
+        # The spread of k is the sum of the k largest changes less the sum of the k smallest. It is
+        # largest if both ends of the edge and k − 2 inner nodes (their common neighbours) rise
+        # while k other inner nodes fall, or in the reverse case. If one end rises and one falls, it
+        # is the mean of both.
         if k == 1:
             return 2 * self.one
         most, least = max(self.fall, self.rise), min(self.fall, self.rise)

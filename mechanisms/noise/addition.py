@@ -17,8 +17,9 @@ from mechanisms.noise.coins import OVERFLOW, mask
 
 Integers = NDArray[np.int64]
 #: A compiled function (values, start, a, b, mask, words) → (next, position). It adds noise to
-#: values[start:next] in place until the random words run out. ``position`` is the first word of the
-#: unfinished draw, or OVERFLOW; ``a`` and ``b`` are those of ``Scale``.
+#: values[start:next] in place until the random words run out. ``a`` and ``b`` define the law of the
+#: noise, as in ``Scale``. ``position`` is the first word of the unfinished draw; it is OVERFLOW if
+#: the noise left its range.
 Kernel = Callable[[Integers, int, np.uint64, np.uint64, np.uint64, Words], tuple[int, int]]
 
 

@@ -19,8 +19,8 @@ _UNREAD = np.uint64(12)
 #: double 1 + j·2⁻⁵².
 _ONE = np.float64(1.0).view(np.uint64)
 _CELL = 2.0**-52
-#: The error that is granted to an arrival time t, per 1 + |t|. It is twice the proved error of the
-#: two logarithms in t.
+#: The bound that is assumed for the error of an arrival time t, per 1 + |t|. It is twice the proved
+#: error of the two logarithms in t.
 _LOGARITHM = 2.0 * ERROR
 #: A bound on the relative error of each product, quotient, sum or logarithm in the shift of an
 #: arrival time.

@@ -122,8 +122,9 @@ def weighted_race(
     if tail:
         beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
         shift[-1] += beyond
-        # 1 − e^−λ is a difference from 1, so its rounding error may be that of a number of size
-        # one. So one is added to ``magnitude``, which bounds the error of the shift.
+        # ``magnitude`` bounds the rounding error of the shift, up to a constant factor, by the
+        # absolute values of its terms. The logarithm of 1 − e^−λ is such a term. The rounding of 1
+        # − e^−λ itself may move it as far as that of a number of size one, so one is added.
         magnitude[-1] += 1 - beyond
     words = randomness.stream().words(gaps.size)
     runners = _Groups(words, True, widen, shift, magnitude, counts, tail)

@@ -136,9 +136,9 @@ class _Coins:
         threshold = round((balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
         against = log_odds + threshold / (1 << _THRESHOLD_BITS)
         errors = _ERROR * (1 + np.abs(against) + np.abs(log_odds))
-        # Rounds each shell down, because ``against`` less its error bound is surely below the exact
-        # value. A shell that is too small costs more tosses and keeps the law exact; one that is
-        # too large would change the law.
+        # A coin of shell j must show heads with a probability below 2^−j, or the draw would change
+        # the law. So its shell is computed from the odds against heads less their error bound, and
+        # rounded down. A shell that is too small is safe, and only costs more tosses.
         shells = np.clip((against - errors) / _SHELL, 0, DEEPEST).astype(np.int64)
         return cls(gaps, threshold, rate, against, errors, shells, widen)
 

@@ -60,8 +60,8 @@ class Pareto:
         joint="Every score may move by one unit, in either direction: a spread of 2 min(k, n - k).",
     )
 
-    #: −1, because the sensitivity function δ falls as the score rises. It is large for a candidate
-    #: that many others dominate or nearly dominate.
+    #: −1 says, for the sensitivity mode ``shifted``, that the sensitivity function δ falls as the
+    #: score rises. It is large for a candidate that many others dominate or nearly dominate.
     direction: Literal[1, -1] = -1
 
     def __init__(
@@ -118,8 +118,8 @@ class Pareto:
         return _measured(delta)
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        # The Pareto score compares the members' utilities and never dampens them. So their work is
-        # that under the global sensitivity.
+        # The Pareto score compares the members' utilities and never dampens them. So each member
+        # takes the work of the mode ``global``, whatever sensitivity mode the query uses.
         members = [one.work(dataset, candidates, Sensitivity.GLOBAL) for one in self._members]
         count = candidates.count(dataset)
         horizon = self.grid(dataset, candidates, sensitivity).horizon

@@ -79,9 +79,10 @@ class SumSensitivity(Stepwise):
         for group in self.groups:
             if len(group) == 1:
                 for member in group[0]:
-                    # ``shortfall`` of a member adds up how far δ(t) lies below the largest value of
-                    # this δ, which may be less than the member's public cap. The gap between both
-                    # is added for every distance up to the horizon.
+                    # The sum of cap − δ(t) over all distances t up to the horizon is needed.
+                    # ``shortfall`` of a member returns it for the largest value of this δ, which
+                    # may be less than the member's public cap. So the difference of the two is
+                    # added once per distance.
                     gap = self.horizon * (member.cap - member.delta.cap)
                     short += member.factor * (member.delta.shortfall() + gap)
             else:

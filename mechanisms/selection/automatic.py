@@ -33,8 +33,8 @@ from mechanisms.utilities.utility import ClippedObjective
 class Rule:
     """From this ε on, a ranking uses this sensitivity; later rules of a ranking replace earlier."""
 
-    #: What ranks the candidates: the name of a utility, ``pareto``, or ``weighted_sum of`` with the
-    #: kind of candidates.
+    #: The ranking of the candidates: the name of a utility, ``pareto``, or ``weighted_sum of`` with
+    #: the kind of candidates.
     ranking: str
     #: The rule is for one candidate ("1"), for several ("2+"), or for both ("any").
     k: str
@@ -107,7 +107,8 @@ RULES: tuple[Rule, ...] = (
 class Request:
     """The public part of a request that the rule reads; None stands for ``auto``."""
 
-    #: What ranks the candidates, as in ``Rule.ranking``.
+    #: The ranking of the candidates: the name of a utility, ``pareto``, or ``weighted_sum of`` with
+    #: the kind of candidates.
     ranking: str
     k: int
     sensitivity: Sensitivity | None

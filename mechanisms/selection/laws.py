@@ -85,9 +85,10 @@ def _one_answer(answer: tuple[int, ...], ends: Sequence[Fraction]) -> Fraction:
     last = min([ends[answer[-1]], *others])
     cuts = [Fraction(0), *sorted({min(end, last) for end in ends})]
     pieces = list(pairwise(cuts))
-    # Candidate r draws a uniform key below ``ends[r]``, and the k smallest keys are selected in
-    # order. ``below[i]`` is the probability that the keys of the selected candidates so far ascend
-    # and stay below y. It is a polynomial in y between the two cuts of ``pieces[i]``.
+    # Each candidate r draws a uniform key between 0 and ``ends[r]``, and the k smallest keys are
+    # selected in order. ``below`` is the probability that the keys of the selected candidates so
+    # far ascend and stay below y. Between two consecutive ends it is a polynomial in y:
+    # ``below[i]`` is that of interval i.
     below: list[Polynomial] = [[Fraction(1)]] * len(pieces)
     for r in answer[:-1]:
         below = _accumulated(below, pieces, ends[r])

@@ -103,6 +103,6 @@ class Subset:
 
     @staticmethod
     def _rate(loss: PrivacyLoss, k: int, influence: JointInfluence) -> Rate:
-        # The set of all candidates is drawn without a coin, so its rate does not matter. Its spread
-        # is 0, which a rate cannot have, so 1 replaces it.
+        # If all candidates are selected, no coin is tossed and the noise rate does not matter. But
+        # the rate is ε divided by the spread, which is then 0, so 1 replaces it.
         return Rate.of_counts(loss.epsilon_nano, max(influence.spread_of(k), 1))

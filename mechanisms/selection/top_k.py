@@ -28,7 +28,7 @@ from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.selection.noisy_vector import NoisyScores
 from mechanisms.utilities.utility import ClippedObjective, ClippedScores, Grid
 
-#: The most steps by which one change may move all scores together. Up to this number, noise is
+#: The most steps by which one change may move all scores, added up. Up to this number, noise is
 #: drawn in exact arithmetic; beyond it, scores get a coarser grid.
 LARGEST_TOTAL = 1 << 31
 
@@ -44,7 +44,8 @@ class Plan:
     grid: Grid
     score_bits: int
     count: int
-    #: How far one change moves all scores together, in steps of the scores.
+    #: Bounds on how far one change moves the scores of all candidates together: the sum of the
+    #: moves, the sum of their squares, and the spread. The unit is a step of scores.
     influence: JointInfluence
 
     def among(self, listed: Integers | None) -> "Plan":

@@ -130,8 +130,9 @@ class AddRemoveBound(QuantileBound):
         stop = max(min(place + 3 * horizon + 8, count + 2), first + 2)
         numbers = self.ordered.window(first, stop)
         widest = _widest_by_deletions(numbers, first, count, share, whole, horizon, beta)
-        # For the minimum (p = 0), below which no number lies, and for the median (p = 1/2),
-        # inserted rows allow no wider window than deleted ones. Other quantiles need both.
+        # A window is an interval between two of the sorted numbers, anywhere in which changes of
+        # the records may put the quantile. For the minimum (p = 0) and the median (p = 1/2),
+        # insertions allow no wider window than deletions. Other quantiles need both.
         if 0 < share != whole - share:
             inserted = _widest_by_insertions(numbers, first, count, share, whole, horizon, beta)
             widest = max(widest, inserted)
@@ -192,9 +193,9 @@ def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tup
     """Return i_min and i_max of the module docstring for w = ``deleted``, R = ``others``."""
     low, high = count + 1, -1
     for away in (0, others):
-        # ``others`` changes are outside the window, and ``away`` of them below it. To reach the
-        # highest window, those below are deletions; to reach the lowest, they are insertions. Those
-        # above the window are the opposite changes.
+        # Changes outside of a window of sorted numbers move the rank of the quantile. ``others`` is
+        # their number, and all of them, or none, are below the window. The highest window is
+        # reached by deletions below it and insertions above it; the lowest window by the reverse.
         fewer = count + others - 2 * away - deleted
         high = max(
             high,
@@ -288,8 +289,9 @@ def _widest_by_insertions(
             a = (a_low + a_high) // 2
             top, at = -np.inf, from_b
             for b in range(from_b, to_b + 1):
-                # A window needs a < b. Any other pair gets a negative value, smaller for smaller b.
-                # So the best b still never falls as a rises, which the search relies on.
+                # The search looks for the best window from number a to number b, with a < b. Any
+                # other pair gets a negative value, smaller for smaller b. So the best b still never
+                # falls as a rises, which the search relies on.
                 value = float(b - a - 1)
                 if b > a:
                     width = numbers[b - first] - numbers[a - first]

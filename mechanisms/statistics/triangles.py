@@ -120,9 +120,10 @@ class TwoTriangleBound(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # From this distance on the bound is the global sensitivity. All pairs may share m
-        # neighbours there, and adjacent pairs m − 1, so the bound by pairs has this value. The
-        # bound that adds up single changes exceeds it.
+        # From this distance on the bound is the global sensitivity. There each pair of nodes may
+        # share m neighbours, the public maximum, and each pair with an edge m − 1. The bound by
+        # pairs then equals the global sensitivity, and the bound that adds up single changes is
+        # larger.
         return self.supports.reach + 2
 
     def at(self, distances: Integers) -> Integers:

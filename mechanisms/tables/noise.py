@@ -188,8 +188,8 @@ class GaussianNoise:
 
     def half_width(self, terms: int, miss: Fraction) -> int:
         width = gaussian_sums.half_width(self.deviation, terms, miss)
-        # Each summed number was rounded down by less than one multiple, so the interval is wider by
-        # one multiple per number.
+        # Each summed number was rounded down to a multiple of 2^shift, and so by less than 2^shift.
+        # So the interval is wider by 2^shift for each number.
         return (width + (terms if self.shift else 0)) << self.shift
 
     def upper_bounds(

@@ -96,9 +96,10 @@ class RowSum(Part):
         return noise.rho_bound(changes * grid.cap, self.largest(grid, changes))
 
     def moves(self, dataset: Dataset, grid: Plan) -> Sequence[Sequence[int]]:
-        # A changed row moves one number by at most ``grid.cap``. The rows of one change, such as
-        # the two of a replacement, fall into different cells or all into one cell, whose number
-        # then moves by at most ``largest``. Noise must cover both cases.
+        # No value of a row exceeds ``grid.cap`` in size. The rows of one change, such as the two of
+        # a replacement, may fall into different cells: each number moves by at most this. Or all
+        # fall into one cell, whose number moves by at most ``largest``. Noise must cover both
+        # cases.
         changes = _rows_changed(dataset)
         return [[grid.cap] * changes, [self.largest(grid, changes)]]
 

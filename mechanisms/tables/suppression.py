@@ -70,8 +70,8 @@ def _suppress_second(hidden: dict[Axes, Truths], fine: Axes, coarse: Axes, count
     among = lines(np.where(hidden[fine], inf, counts), fine, coarse)
     second = np.zeros(among.shape, np.bool_)
     np.put_along_axis(second, among.argmin(axis=-1)[..., None], alone[..., None], axis=-1)
-    # Moves the axes back into the order of the table, because ``lines`` put the axes of ``coarse``
-    # first.
+    # For the search of the second cell, the axes of the totals came first. Here they move back into
+    # the order of the finer table.
     rest = [axis for axis in fine if axis not in coarse]
     order = (*coarse, *rest)
     shape = hidden[fine].shape

@@ -56,8 +56,9 @@ class ClosedForm(ABC):
         return np.stack([steps, goals - sums.between(start, steps), widths[steps]])
 
     def shortfall(self) -> Integers:
-        # Exact on the grids of shifted scores: T · Δ, the horizon times the cap, is below 2^62
-        # there, so no sum is cut off at FAR.
+        # On the grids of shifted scores the horizon times the cap is below 2^62. So no sum here is
+        # so large that FAR, the largest number that sums take, would replace it, and the difference
+        # is exact.
         ends = np.full(self.count, self.horizon, dtype=np.int64)
         return self.horizon * self.cap - self.before(ends)
 

@@ -32,8 +32,9 @@ class Criterion(ABC):
     name: str
     candidates = "attributes"
     relations = TABLE_RELATIONS
-    #: +1 says that the sensitivity function δ, where it varies, grows with the utility. A purer
-    #: split has fewer records of its rarest class, and δ grows as these become fewer.
+    #: +1 says, for the sensitivity mode ``shifted``, that the sensitivity function δ grows with the
+    #: utility wherever it varies. A purer split has fewer records of its rarest class, and δ grows
+    #: as these become fewer.
     direction: Literal[1, -1] = 1
     #: An added record never raises this utility of any attribute, but it may raise or lower δ. So
     #: only scores by the global sensitivity always fall together.

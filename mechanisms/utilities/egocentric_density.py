@@ -161,8 +161,8 @@ class DensitySensitivity(ClosedForm):
 
     def before(self, t: Integers) -> Integers:
         start = self.steps.size - 1 - self.degree
-        # The prefix sums count δ(0) of a node without neighbours as the cap, but it is one step. So
-        # the difference is subtracted from sums that include δ(0).
+        # A node without neighbours has δ(0) = 1 step, but the list that is summed contains the cap
+        # in its place. So the difference is subtracted from sums that include δ(0).
         missing = (self.degree == 0) * (t > 0) * (self.cap - 1)
         sums: Integers = self._sums.between(start, start + t) - missing
         return sums

@@ -88,8 +88,9 @@ def increments(start: int, stop: int, bits: int) -> Integers:
         exact[0] = 0.0
     scaled = np.ldexp(exact, bits)
     nearest = np.rint(scaled)
-    # The increment ψ is below 32, and its floating-point error is well below 2^−45. A value that
-    # close to a half could round to the wrong integer, so it is computed again with more digits.
+    # ψ(x), the increase of x·log₂x from x to x + 1, is below 32, and its floating-point error is
+    # well below 2^−45. A value that close to a half could round to the wrong integer, so it is
+    # computed again with more digits.
     doubtful = np.abs(np.abs(scaled - nearest) - 0.5) <= 2.0 ** (bits - 45)
     rounded: Integers = nearest.astype(np.int64)
     for index in np.flatnonzero(doubtful):
@@ -101,7 +102,8 @@ def _in_many_digits(x: int, bits: int) -> int:
     import mpmath
 
     # At x = 10⁷, x·log₂x has 28 bits before the binary point, so 160 bits leave more than enough
-    # after it. ψ is irrational except at 0 and 1, so no value lies exactly between two integers.
+    # after it. The result ψ(x), the increase from x to x + 1, is irrational for x > 1. So no value
+    # lies exactly between two integers.
     with mpmath.workprec(160):
         terms = [n * mpmath.log(n, 2) if n else mpmath.mpf(0) for n in (x, x + 1)]
         return int(mpmath.nint(mpmath.ldexp(terms[1] - terms[0], bits)))

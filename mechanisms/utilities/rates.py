@@ -87,8 +87,9 @@ class Rate(ABC):
     joint_facts: ClassVar[JointByRelation] = dict.fromkeys(TABLE_RELATIONS, same_for_all(BOTH_WAYS))
     candidates = "trees"
     relations = TABLE_RELATIONS
-    #: +1, because the sensitivity function δ grows with the score. A better tree has fewer misses,
-    #: and above a rate of one half fewer misses give a larger δ.
+    #: +1 says, for the sensitivity mode ``shifted``, that the sensitivity function δ grows with the
+    #: utility. A better tree has fewer misses, and above a rate of one half fewer misses give a
+    #: larger δ.
     direction: Literal[1, -1] = 1
 
     @abstractmethod

@@ -130,8 +130,9 @@ def _saved_by_paths(indptr: Offsets, rows: Ranks, gain: Offsets, count: Nodes) -
     """
     total = 0
     for a in range(len(indptr) - 1):
-        # Adjacent pairs do not count. Their counters start in the second half of ``gain``, which is
-        # all zeros, so each further two-path between them adds 0 to the sum.
+        # For each pair of nodes a counter counts the paths of two edges between them, and ``gain``
+        # lists how much the next path adds to the sum. Pairs with an edge must add nothing. So
+        # their counters start in the second half of ``gain``, which is all zeros.
         for e in range(indptr[a], indptr[a + 1]):
             count[rows[e]] = len(gain) // 2
         paths = 0

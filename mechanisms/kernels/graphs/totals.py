@@ -38,8 +38,8 @@ GRAPH_TOTALS = (
 
 def totals_work(graph: RankedGraph) -> int:
     """An upper bound on the steps of ``graph_totals``; the searches over pairs end far earlier."""
-    # The two searches over pairs of nodes visit at most every two-path. A node of degree d is the
-    # middle of at most d² of them, counted in both directions.
+    # Each of the two searches over pairs of nodes visits every path of two edges at most once. A
+    # node of degree d is the middle of at most d² of them, counted in both directions.
     reach = int(np.square(np.diff(graph.indptr)).sum())
     return int(support_work(graph).sum()) + 2 * reach
 
@@ -105,9 +105,9 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
             part, offsets = rows[starts[0] : starts[-1]], graph.indptr[linked] - starts[0]
             around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
             largest[linked] = np.maximum.reduceat(part, offsets)
-    # A bound for each node v by which the search ends early: the most two-triangles that an edge
-    # at v adds or removes. Let its ends share a neighbours, at most the co-degree of v. Then these
-    # are at most a·(a − 1)/2 plus the supports of the 2a edges to the shared neighbours.
+    # The search ends early by a bound for each node v: the most two-triangles (pairs of triangles
+    # on one edge) that an edge at v adds or removes. If its ends share a neighbours, it moves at
+    # most a·(a − 1)/2, plus the triangles on each of the 2a edges to these neighbours.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)

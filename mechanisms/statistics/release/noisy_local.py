@@ -45,11 +45,12 @@ class NoisyLocalSensitivity(DataDependentNoise):
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         ((part, _, _),) = self.plans(statistic, dataset, loss)
         first, _, last = loss.split(3)
-        # All three releases are (ε, δ)-DP only together. The price shows the whole δ at the first
-        # step, the two noisy bounds.
+        # The mechanism draws two noisy bounds and then the answer. These three releases are (ε,
+        # δ)-DP only together. The price has a step for the bounds and one for the answer, and shows
+        # the whole δ at the first.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
-        # The two noisy bounds are not published, so the step of the answer counts the ρ of all
-        # three releases together.
+        # The two noisy bounds are never published, and only the answer leaves. So the second step
+        # of the price counts the ρ of all three releases together.
         together = Pure(loss.epsilon())
         return (
             Step(f"{self.title}: two noisy bounds", bounds, bound=NO_RELEASE),

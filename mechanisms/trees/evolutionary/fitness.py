@@ -27,7 +27,7 @@ from mechanisms.utilities.utility import Grid
 
 RATES: dict[str, Rate] = {rate.name: rate for rate in (TruePositiveRate(), TrueNegativeRate())}
 
-#: The sensitivities by which the search can score trees.
+#: The sensitivity modes in which the search can score trees.
 SENSITIVITIES = (Sensitivity.GLOBAL, Sensitivity.LOCAL)
 
 

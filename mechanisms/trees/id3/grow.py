@@ -42,8 +42,8 @@ class Id3:
     sensitivity: Sensitivity
     selector: Selector
     prune: bool
-    #: A leaf above the greatest depth takes the loss that its path has left. True if this is what
-    #: is left of ρ, and not of ε.
+    #: A leaf above the greatest depth spends the loss that its path has left, so every path costs
+    #: as much as the longest one. True if this counts what is left in ρ, False if in ε.
     in_rho: bool = False
 
     @property

@@ -73,8 +73,8 @@ class SplitRule:
             return scores(measured, self.grid, self.sensitivity, BITS, self.criterion.direction)
 
         if self.sensitivity is Sensitivity.FLATTENED:
-            # A flattened score depends on the largest δ of any attribute of the same node. So each
-            # node is scored by itself.
+            # In the sensitivity mode ``flattened``, a score depends on the largest δ of all
+            # attributes of its node. So each node is scored by itself.
             return executor.map(score, nodes)
         every = [table for tables in nodes for table in tables]
         # With n workers, each gets every n-th table, so that all take about the same time. Every
