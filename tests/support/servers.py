@@ -17,8 +17,11 @@ from sqlalchemy import make_url
 
 from app.demo.service import free_port
 
-#: Seconds within which a server starts or stops, however busy the machine is.
-PATIENCE = 120
+#: How often a server is looked at before a start or a stop counts as failed. Looks are counted,
+#: not seconds, so that a machine that was halted in between fails no test.
+LOOKS = 600
+#: A process that runs but has not answered after this many looks is replaced by a new one.
+HUNG = 100
 
 
 def binaries() -> Path | None:
@@ -47,7 +50,8 @@ class Server:
             for parent in (self._folder, *self._folder.parents):
                 if parent.stat().st_uid == 0 and parent.stat().st_mode & 0o011 != 0o011:
                     parent.chmod(parent.stat().st_mode | 0o011)
-        self._do("initdb", "-D", self._data, "-U", "test", "-A", "trust", "--no-sync")
+        if not self._do("initdb", "-D", self._data, "-U", "test", "-A", "trust", "--no-sync"):
+            raise RuntimeError(f"initdb failed in {self._folder}")
         return self.start()
 
     def __exit__(self, *_exception: object) -> None:
@@ -57,24 +61,25 @@ class Server:
     def start(self) -> Self:
         """Start it until it answers. A start fails while the last process still holds the port."""
         options = f"-p {self.port} -k {self._folder} -c listen_addresses=127.0.0.1"
-        start = ("pg_ctl", "-D", self._data, "-W", "-l", f"{self._folder}/log", "-o", options)
-        deadline = time.monotonic() + PATIENCE
-        while not self._answers():
-            if time.monotonic() > deadline:
-                raise RuntimeError((self._folder / "log").read_text()[-2000:])
+        start = ("pg_ctl", "-D", self._data, "-W", "-l", str(self._log), "-o", options)
+        for look in range(1, LOOKS + 1):
+            if self._answers():
+                return self
+            if look % HUNG == 0:
+                self.stop()
             if not self._runs():
                 # The old process may still hold the port or memory: the next round tries again.
-                self._do(*start, "start", check=False)
+                self._do(*start, "start")
             time.sleep(0.1)
-        return self
+        raise RuntimeError(f"no answer at port {self.port}: {self._log.read_text()[-2000:]}")
 
     def stop(self) -> None:
         """``stop -m immediate``: every process of the server ends without a checkpoint."""
-        deadline = time.monotonic() + PATIENCE
-        while self._runs():
-            if time.monotonic() > deadline:
-                raise RuntimeError("the server does not stop")
-            self._do("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop", check=False)
+        for _ in range(LOOKS):
+            if not self._runs():
+                return
+            self._do("pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
+        raise RuntimeError(f"the server does not stop: {self._log.read_text()[-2000:]}")
 
     def new_database(self, name: str) -> str:
         """The URL of a new, empty database."""
@@ -87,27 +92,30 @@ class Server:
         return self.url.replace("+psycopg", "")
 
     def _runs(self) -> bool:
-        return self._do("pg_ctl", "-D", self._data, "status", check=False) == 0
+        return self._do("pg_ctl", "-D", self._data, "status")
 
     def _answers(self) -> bool:
-        try:
-            psycopg.connect(self._address, connect_timeout=2).close()
-        except psycopg.OperationalError:
-            return False
-        return True
+        return self._do("pg_isready", "-q", "-t", "1", "-h", "127.0.0.1", "-p", str(self.port))
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "log"
 
     @property
     def _data(self) -> str:
         return str(self._folder / "data")
 
-    def _do(self, name: str, *arguments: str, check: bool = True) -> int:
+    def _do(self, name: str, *arguments: str) -> bool:
+        """Run a program of PostgreSQL; whether it succeeded within two minutes."""
         command = [str(self._bin / name), *arguments]
         if os.getuid() == 0:
             command = ["runuser", "-u", "postgres", "--", *command]
-        done = subprocess.run(
-            command, check=check, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        return done.returncode
+        quiet = subprocess.DEVNULL
+        try:
+            done = subprocess.run(command, cwd="/", stdout=quiet, stderr=quiet, timeout=120)
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
 
 
 class SwallowingProxy:
