@@ -4,17 +4,12 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, inspect, text
 
 from storage.database.expressions import MIGRATION_LOCK, lock_for_transaction
 from storage.errors import UnusableDatabase
-
-if TYPE_CHECKING:
-    from alembic.config import Config
 
 SCRIPTS = Path(__file__).parents[1] / "migrations"
 
@@ -34,10 +29,8 @@ def migrate(engine: Engine, lock_folder: Path) -> None:
 
 
 def _upgrade(engine: Engine) -> None:
-    from alembic import command
-    from alembic.runtime.migration import MigrationContext
-
-    head, revisions = _revisions()
+    # The name of each script begins with its revision, and their order is that of the revisions.
+    revisions = sorted(path.name.partition("_")[0] for path in SCRIPTS.glob("versions/0*.py"))
     with engine.execution_options(writing=True).begin() as connection:
         if engine.dialect.name == "postgresql":
             # Another process may migrate for longer than the usual time limits of a session, so
@@ -45,34 +38,33 @@ def _upgrade(engine: Engine) -> None:
             connection.execute(text("SET LOCAL lock_timeout = 0"))
             connection.execute(text("SET LOCAL statement_timeout = 0"))
         lock_for_transaction(connection, MIGRATION_LOCK)
-        current = MigrationContext.configure(connection).get_current_revision()
+        current = _revision(connection)
         if current not in {None, *revisions}:
             raise UnusableDatabase(
                 f"the database has schema {current}, which is newer than this version knows; "
                 "start the version that wrote it, or a later one"
             )
-        if current != head:
-            config = _config()
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+        if current != revisions[-1]:
+            _run_scripts(connection)
 
 
-@cache
-def _revisions() -> tuple[str | None, frozenset[str]]:
-    """The latest revision and all revisions; reading them takes longer than opening a database."""
-    from alembic.script import ScriptDirectory
-
-    scripts = ScriptDirectory.from_config(_config())
-    revisions = frozenset(script.revision for script in scripts.walk_revisions())
-    return scripts.get_current_head(), revisions
+def _revision(connection: Connection) -> str | None:
+    """The revision of the schema; None for an empty database."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return revision
 
 
-def _config() -> "Config":
+def _run_scripts(connection: Connection) -> None:
+    # Alembic is loaded for a migration only: it takes about 10 MB and a fifth of a second.
+    from alembic import command
     from alembic.config import Config
 
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
-    return config
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 @contextmanager
