@@ -84,6 +84,20 @@ def compilations(checkout: Path, before: str = "") -> int:
     return int(out)
 
 
+def test_a_kernel_compiles_with_a_callee_that_was_loaded(tmp_path: Path) -> None:
+    copy = package(tmp_path)
+    (copy / "coins.py").write_text(CALLEE.format(1))
+    (copy / "draws.py").write_text(CALLER.format(package="mechanisms"))
+    assert compilations(tmp_path) == 1
+    (index,) = copy.rglob("draws.draw-*.nbi")
+    index.unlink()
+    loaded = (
+        "from mechanisms.coins import coin; coin(); assert coin.stats.cache_hits\n"
+        "assert coin.overloads[()].library._shared_module is None"
+    )
+    assert compilations(tmp_path, loaded) == 1
+
+
 @pytest.mark.parametrize(
     ("missing", "level"), [("", "x86-64-v3"), ("avx2", "x86-64-v2"), ("popcnt", None)]
 )
