@@ -102,7 +102,6 @@ class MachineSpeeds:
                 yield from self._measured()
 
     def _measured(self) -> Iterator[None]:
-        log.info("measuring the speed of this machine: half a minute, once")
         measured = yield from measure()
         of = {kind: [speed.call, speed.unit] for kind, speed in measured.of.items()}
         new = {"machine": self._machine, "query": measured.query, "of": of}
@@ -268,17 +267,23 @@ def measure() -> Generator[None, None, Speeds]:
     # The growth of times with the number of records is measured only on tables with equal rows,
     # whose trees stay small. In other tables more records also mean more nodes of trees, and the
     # costs of records and of nodes could not be separated.
-    few = yield from _timings(references(FEW, SHAPES[0]))
-    many = yield from _timings(references(MANY, SHAPES[0]))
-    most = yield from _timings(references(MOST, SHAPES[0]))
+    rounds = [(size, SHAPES[0]) for size in (FEW, MANY, MOST)]
+    rounds += [(MANY, shape) for shape in SHAPES[1:]]
+    timed = []
+    for number, (size, shape) in enumerate(rounds, start=1):
+        log.info(
+            "measuring the speed of this machine: half a minute, once; "
+            f"part {number} of {len(rounds)}, queries on {size} records"
+        )
+        timed.append((yield from _timings(references(size, shape))))
+    few, many, most, *others = timed
     timings = list(few.values())
     for number, one in many.items():
         timings.append(one if number in most else one.grown_from(few[number]))
     for number, one in most.items():
         timings.append(one.grown_from(few[number], many[number]))
-    for shape in SHAPES[1:]:
-        others = yield from _timings(references(MANY, shape))
-        timings += others.values()
+    for one_shape in others:
+        timings += one_shape.values()
     speeds = fitted(timings)
     if not covers(speeds, timings):
         raise RuntimeError("the measured speeds do not cover their own references")
