@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -18,6 +20,7 @@ from storage.database.database import Database
 from storage.database.tables import metadata
 from storage.errors import LedgerAlarm, UnusableDatabase
 from storage.ledger.ledger import Reservation
+from tests.architecture.imports import ROOT
 from tests.support.databases import fresh
 from tests.support.workers import open_database
 from tests.support.world import World, contents, loss, request
@@ -37,6 +40,17 @@ def test_opening_again_changes_nothing(empty_url: str, tmp_path: Path) -> None:
     assert contents(second) == before
     assert second.ready()
     second.close()
+
+
+def test_a_current_schema_is_opened_without_alembic(empty_url: str, tmp_path: Path) -> None:
+    """It takes 10 MB, which a service would hold as long as it runs."""
+    Database.open(empty_url, tmp_path).close()
+    code = (
+        "import sys; from pathlib import Path; from storage.database.database import Database\n"
+        "Database.open(sys.argv[1], Path(sys.argv[2])).close(); assert 'alembic' not in sys.modules"
+    )
+    run = [sys.executable, "-c", code, empty_url, str(tmp_path)]
+    subprocess.run(run, cwd=ROOT, check=True)
 
 
 def test_processes_that_start_at_once_migrate_once(empty_url: str, tmp_path: Path) -> None:
