@@ -62,6 +62,20 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def assert_shown(page: str, printed: str) -> None:
+    """Checks that the lines ``printed`` by the commands of a page contain its examples, in order.
+
+    Examples are the blocks of ``text``. In them … stands for any text, and a number for any other.
+    """
+    examples = blocks((ROOT / page).read_text("utf-8"), "text")
+    assert examples
+    for example in examples:
+        pattern = re.sub(r"\d+", r"\\d+", re.escape(example)).replace("…", r"[\s\S]*?")
+        found = re.search(pattern, printed)
+        assert found, f"{page} shows\n{example}\nin place of\n{printed}"
+        printed = printed[found.end() :]
+
+
 def sent_by_run() -> list[str]:
     """The shell patterns of the commands that ``./run`` passes on to the client."""
     [patterns] = re.findall(r"^  (.+)\) client ", (ROOT / "run").read_text("utf-8"), re.MULTILINE)

@@ -253,6 +253,8 @@ def test_every_block_of_a_page_is_known_to_a_test(page: str) -> None:
             assert page in test or "docs/tutorial_{role}.md" in test
         elif code.form == "json":
             assert page in VALIDATED
+        elif code.form == "text" and page in PLAYED:
+            assert "assert_shown(" in (ROOT / PLAYED[page]).read_text("utf-8")
         elif code.form != "inline" and not code.text.startswith(tuple(NOT_TYPED)):
             if "docker" in code.text:
                 assert page in (ROOT / CONTAINERS).read_text("utf-8")

@@ -14,7 +14,7 @@ import pytest
 
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
-from tests.process.documents import blocks, commands
+from tests.process.documents import assert_shown, blocks, commands
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("curl") and shutil.which("awk")), reason="needs curl and awk"
@@ -46,6 +46,7 @@ def test_every_block_works(tmp_path: Path) -> None:
     for name in ("ada.key", "friends.csv"):
         assert (tmp_path / name).stat().st_mode & 0o77 == 0
     assert len(json.loads(printed.getvalue())) == 3
+    assert_shown("README.md", played.stdout)
     *lines, budget = played.stdout.splitlines()
     assert budget == "friends\tada\tspent ε = 1.5\tof ε = 2"
     replies: list[Any] = [json.loads(line) for line in lines]

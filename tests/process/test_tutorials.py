@@ -11,7 +11,7 @@ import pytest
 
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
-from tests.process.documents import blocks, indented
+from tests.process.documents import assert_shown, blocks, indented
 from tests.process.test_documents import run
 
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
@@ -33,6 +33,14 @@ def tutorial(role: str, number: int) -> list[str]:
     return commands
 
 
+def played(role: str, commands: list[str], folder: Path, service: ServiceProcess) -> str:
+    """What commands of a role's page print, which must be what the page shows."""
+    script = "exec 2>&1\n" + "".join(commands)
+    printed = run(folder, script, PRIVYPURSE_URL=service.url)
+    assert_shown(f"docs/tutorial_{role}.md", printed)
+    return printed
+
+
 def says(printed: str, *words: str) -> None:
     for word in words:
         assert word in printed, printed
@@ -44,7 +52,7 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
     secrets = tmp_path / "secrets"
     with ServiceProcess(tmp_path / "data", PURSE_SECRETS=str(secrets)) as service:
         here = {"PRIVYPURSE_URL": service.url}
-        operator = run(tmp_path, "".join(operating), **here)
+        operator = played("operator", operating, tmp_path, service)
         says(
             operator,
             '{"status":"ready"}',
@@ -59,7 +67,7 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
             file = tmp_path / (name if "/" in name else f"{name}.key")
             assert file.stat().st_mode & 0o77 == 0
 
-        owner = run(tmp_path, "".join(tutorial("owner", 7)), **here)
+        owner = played("owner", tutorial("owner", 7), tmp_path, service)
         says(
             owner,
             "survey.csv fits survey.json\nregistered survey\n",
@@ -81,7 +89,7 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
         # P(noise of scale 1 beyond 50) < e⁻⁵⁰
         assert abs(float(re.findall(r'"value": (.+?),?\n', first)[0]) - 600) < 50
 
-        analyst = run(tmp_path, "".join(tutorial("analyst", 6)), **here)
+        analyst = played("analyst", tutorial("analyst", 6), tmp_path, service)
         says(
             analyst,
             '"affordable": true',
@@ -97,7 +105,7 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
         with (tmp_path / "my-ledger.csv").open(newline="") as file:
             assert [row["epsilon"] for row in csv.DictReader(file) if row["kind"] == "charge"]
 
-        auditor = run(tmp_path, "".join(tutorial("auditor", 3)), **here)
+        auditor = played("auditor", tutorial("auditor", 3), tmp_path, service)
         says(
             auditor,
             '"valid":true',
