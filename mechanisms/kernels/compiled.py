@@ -68,8 +68,8 @@ def _save(files: Any, key: Any, data: Any) -> None:
 
 
 def _rebuild(rebuild: Callable[..., Any], context: Any, data: Any) -> Any:
-    # The compiler needs the intermediate code of a loaded kernel only to compile another kernel that
-    # calls it, but would keep all of it as objects, which take 20 MB. Bytes are a tenth of that.
+    # The compiler needs the intermediate code of a loaded kernel only to compile another kernel
+    # that calls it, but would keep all of it as objects, which take 20 MB. Bytes take a tenth.
     result = rebuild(context, data)
     library = result.library
     bitcode = library._shared_module.as_bitcode()
