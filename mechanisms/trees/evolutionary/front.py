@@ -41,7 +41,7 @@ class Front(Ranking):
 
     sizes: tuple[int, int] = (1, 1)
     #: The share of the loss that releases the noisy sizes of the positive class and of all others.
-    #: Hits of a tree are divided by these sizes.
+    #: The records that a tree classifies rightly are divided by these sizes.
     share: ClassVar[Fraction] = Fraction(1, 20)
 
     def check(self, dataset: Dataset, pool: int, draws: int) -> None:
