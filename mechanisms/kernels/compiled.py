@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 from numba.core.caching import UserProvidedCacheLocator
-from numba.core.codegen import get_host_cpu_features, ll
+from numba.core.codegen import get_host_cpu_features, ll  # type: ignore[attr-defined]
 
 P = ParamSpec("P")
 R = TypeVar("R")
