@@ -44,6 +44,12 @@ SEAMS = (
         "Two processes that compile one kernel may overwrite each other's code in the cache.",
     ),
     Seam(
+        "mechanisms/kernels/compiled.py",
+        "numba",
+        frozenset({"_impl", "_shared_module", "_get_module_for_linking"}),
+        "The intermediate code of all loaded kernels stays in memory as objects of 20 MB.",
+    ),
+    Seam(
         "mechanisms/noise/intervals.py",
         "mpmath",
         frozenset({"_mpi_"}),

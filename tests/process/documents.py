@@ -71,9 +71,9 @@ def assert_shown(page: str, printed: str) -> None:
     assert examples
     for example in examples:
         pattern = re.sub(r"\d+", r"\\d+", re.escape(example)).replace("…", r"[\s\S]*?")
-        found = re.search(pattern, printed)
-        assert found, f"{page} shows\n{example}\nin place of\n{printed}"
-        printed = printed[found.end() :]
+        place = re.search(pattern, printed)
+        assert place, f"{page} shows\n{example}\nin place of\n{printed}"
+        printed = printed[place.end() :]
 
 
 def sent_by_run() -> list[str]:
