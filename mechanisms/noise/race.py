@@ -203,6 +203,8 @@ def _first(
     surely = np.flatnonzero(low <= kth_smallest(low, k))
     latest = runners.bounds(places[surely], upper=True).max()
     near = np.flatnonzero((low <= latest) & (low < np.inf))
+    if near.size == 1:
+        return places[near]
     order = np.argsort(low[near], kind="stable")
     contenders: Integers = places[near][order]
     low = low[near][order]
