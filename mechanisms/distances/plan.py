@@ -40,9 +40,9 @@ Pair = tuple[int, int]
 #: cells together. Counting takes 64 bytes per cell, copies included. Other sets are visited row by
 #: row.
 MOST_CELLS = 1 << 21
-#: What one distance of δ takes, and what one cell of a counted table takes, as the number of pairs
-#: (m, β) or of rows that are read in the same time.
-DISTANCE, CELL = 16, 16
+#: What a distance of δ, a row of a subset, and a cell of a subset's table take each, as the number
+#: of pairs (m, β) that are read in the same time; and a table of a pair, as the number of its rows.
+DISTANCE, VISIT, CELL, PAIR = 16, 3, 16, 4000
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Plan:
         """The work of so many tables of pairs: a stored one is read, any other is counted."""
         names = [(self.attributes[i].name, self.attributes[j].name) for i, j in self.pairs]
         read = sorted((rows_read(self.dataset, one, self.rows) for one in names), reverse=True)
-        return work("pairs of attributes", sum(read[:tables]), tables)
+        return work("pairs of attributes", PAIR * tables + sum(read[:tables]))
 
     def _context_work(self) -> Work:
         options, targets = self.options, len(self.targets)
@@ -123,9 +123,8 @@ class Plan:
         cells = sum(self.levels[y] * self._combinations(y, members) for y in self.targets)
         # The table of entropies has an entry for each row. All subsets are visited for their
         # entropies, and the candidates of every target once more for δ.
-        units = self.rows * (
-            DISTANCE + self.subsets + (targets * candidates if self.subsets else 0)
-        )
+        visited = self.subsets + (targets * candidates if self.subsets else 0)
+        units = self.rows * (DISTANCE + VISIT * visited)
         if cells <= MOST_CELLS * (members + 1):
             units += CELL * cells
         if options.sensitivity is Sensitivity.LOCAL:

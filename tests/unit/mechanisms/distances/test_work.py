@@ -10,7 +10,7 @@ import pytest
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.distances.contexts import ContextSampler
-from mechanisms.distances.plan import CELL, DISTANCE, MOST_CELLS, Plan
+from mechanisms.distances.plan import CELL, DISTANCE, MOST_CELLS, PAIR, VISIT, Plan
 from mechanisms.distances.subset_counts import contexts_of, with_target
 from mechanisms.model.domains import Dataset, TableDomain
 from mechanisms.model.executor import Inline
@@ -80,7 +80,7 @@ def test_dependency_contexts_count_every_subset_and_every_cell(
     )
     assert 0 < cells < MOST_CELLS
     visited = sum(y in one for y in public.targets for one in counted)
-    rows = public.rows * (DISTANCE + public.subsets + visited)
+    rows = public.rows * (DISTANCE + VISIT * (public.subsets + visited))
     assert drawing(public) == Amount(len(public.targets), rows + CELL * cells)
 
 
@@ -97,14 +97,13 @@ def test_stored_tables_are_priced_by_their_cells(context: str) -> None:
         {"context": context, "context_size": 1} if context != "mean_su" else {"context": context}
     )
     few, many = (planned(one, "y", **options) for one in (stored, counted))
-    name, pairs = "pairs of attributes", len(many.pairs)
-    of_contexts = 0 if context == "baseline" else pairs
-    assert many.work(LOSS)[name] == Amount(
-        many.tables + of_contexts, many.rows * (many.tables + of_contexts)
-    )
+    # Contexts are drawn from tables of all pairs. Then those that they need are counted.
+    name, passes = "pairs of attributes", 1 if context == "baseline" else 2
+    tables = many.tables + (passes - 1) * len(many.pairs)
+    assert many.work(LOSS)[name] == Amount(passes, tables * (PAIR + many.rows))
     cells = sorted((LEVELS["y"] * LEVELS[x] for x in LEVELS if x != "y"), reverse=True)
-    read = sum(cells[: few.tables]) + (sum(cells) if of_contexts else 0)
-    assert few.work(LOSS)[name] == Amount(few.tables + of_contexts, read)
+    read = sum(cells[: few.tables]) + (passes - 1) * sum(cells)
+    assert few.work(LOSS)[name] == Amount(passes, tables * PAIR + read)
 
 
 def test_the_axes_of_a_context_are_at_most_the_levels_of_the_widest_attributes() -> None:
