@@ -81,7 +81,8 @@ def first_to_arrive(
             bounds = runners.bounds(here)
             if low is not None:
                 low[here] = bounds
-            blocks.append((float(bounds.min()), start, here.stop))
+            else:
+                blocks.append((float(bounds.min()), start, here.stop))
         return blocks
 
     jobs = [(*piece, randomness.stream()) for piece in parts(scores.size, executor)]
