@@ -56,10 +56,9 @@ _ROOT = Path(__file__).parents[2]
 #: Each kind of work is timed by at least this many reference queries on tables, and by as many on
 #: other records, if a query on them does such work.
 REFERENCES = 1
-#: The most runs of a reference query on few records, and on more. ``SHAPES`` are the distributions
-#: of values. With the first one a run may compile kernels, so it is repeated. With later ones, one
-#: run is enough if it takes more than ``LONG`` seconds.
-FEW_RUNS, RUNS, LONG = 4, 2, 0.003
+#: The runs of a reference query on few records, and on more. Other work on the machine may disturb
+#: a run, and the first one may compile kernels.
+FEW_RUNS, RUNS = 4, 2
 
 
 #: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.
@@ -147,9 +146,6 @@ class Reference:
     query: Query
     records: Records
     dataset: Dataset
-    #: True if the same query has already run on as many records, so that all its kernels are loaded
-    #: and one run may be enough.
-    is_warm: bool = False
     #: True for a loss in ρ alone.
     is_gaussian: bool = False
 
@@ -180,8 +176,6 @@ class Reference:
             release = self.query.compute(context)
             answer_text(self.query, self.dataset, 1, release.answer)
             took.append(time.thread_time() - start)
-            if self.is_warm and took[-1] > LONG:
-                break
         return min(took)
 
     def timing(self) -> Timing:
@@ -240,7 +234,6 @@ def references(size: int, shape: str) -> dict[int, Reference]:
         number: Reference(
             one.query,
             *records[one.place],
-            is_warm=shape != SHAPES[0],
             is_gaussian=one.is_gaussian,
         )
         for number, one in enumerate(_examples())

@@ -59,12 +59,19 @@ def load() -> Iterator[None]:
     """Runs ``steps`` unless this process has loaded all kernels already; sets ``LOADED``."""
     if not LOADED.is_set():
         yield from steps()
-        # Most objects are modules and kernels, which are never freed. A full garbage collection
-        # that visits them stops every query for a fifth of a second, so that deadlines are missed.
-        # ``freeze`` excludes them.
-        gc.collect()
-        gc.freeze()
+        spare_the_collector()
         LOADED.set()
+
+
+def spare_the_collector() -> None:
+    """Exclude all objects so far from garbage collections, for the life of this process.
+
+    Most of them are modules and kernels, which are never freed. A full collection that visits them
+    stops every query for a fifth of a second, so that deadlines are missed. During the measurement
+    of speeds it would raise the price of the kind of work that it happens to interrupt.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def steps() -> Iterator[None]:
@@ -162,4 +169,5 @@ if __name__ == "__main__":
         show_progress(sys.stderr)
     else:
         warm()
+    spare_the_collector()
     deque(MachineSpeeds().steps(), maxlen=0)

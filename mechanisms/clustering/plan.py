@@ -28,6 +28,9 @@ COARSEST_OF_WIDE = 4
 #: The public rule for the number of starts takes no more of them than fit into this many steps of
 #: all iterations together: about one second.
 RULE_WORK = 1 << 29
+#: What one row takes besides the distances to all centres, and what each attribute of it takes, as
+#: the number of distances on one attribute that take as long.
+ROW, ATTRIBUTE = 8, 2
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,8 @@ class ClusteringPlan:
         for_metric, rest = self.shares(loss)
         rows, values = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
         numbers = values * (values + self.clusters) * (GAUSSIAN_WORK if loss.unpriced else 1)
-        units = rows * len(self.attributes) * self.clusters + numbers
+        of_row = ROW + len(self.attributes) * (self.clusters + ATTRIBUTE)
+        units = rows * of_row + numbers
         learned = NOTHING if self.metric is None else self.metric.work(for_metric)
         count = self.releases(self.trials(rest))
         return together(learned, work("clusters", count * units, count))

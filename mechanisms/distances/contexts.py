@@ -120,13 +120,7 @@ class ContextSampler:
         self._rows = len(self._columns[0][0])
         self._last: tuple[int, Listed] | None = None
         if plan.options.context is Context.MAX_RELEVANCE:
-            several = len(plan.targets) > 1
-            pairs = [
-                pair
-                for pair in combinations(range(len(plan.attributes)), 2)
-                if several or plan.targets[0] in pair
-            ]
-            self._pairs: PairTables = count_pairs(records, plan, pairs, executor)
+            self._pairs: PairTables = count_pairs(records, plan, plan.pairs, executor)
         else:
             self._subset_counts = count_subsets(plan, self._columns, executor)
             self._entropies = self._subset_counts.sums(self._sums)

@@ -8,7 +8,7 @@ C(m, 2) for ``mean_su``, and min(mk, C(m, 2)) for contexts of k attributes.
 """
 
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb, prod
 
 from accounting.composition import Step, repeated
@@ -18,8 +18,10 @@ from mechanisms.distances.entropies import EntropyGrid, entropy_grid
 from mechanisms.distances.options import USUAL_SIZE, Context, Options, Rule
 from mechanisms.model.domains import Attribute, Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
+from mechanisms.model.level_tables import rows_read
+from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.table_candidates import attribute_named, table_domain
-from mechanisms.model.work import Work, times, together, work
+from mechanisms.model.work import NOTHING, Work, times, together, work
 from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK, Deviation
 from mechanisms.noise.rate import Rate
 from mechanisms.utilities.entropy_table import check_rows
@@ -33,6 +35,14 @@ MAX_SUBSETS = 100_000
 MAX_WORK = 20_000_000_000
 
 Pair = tuple[int, int]
+
+#: Dependency contexts count the tables of all sets of attributes where these have at most so many
+#: cells together. Counting takes 64 bytes per cell, copies included. Other sets are visited row by
+#: row.
+MOST_CELLS = 1 << 21
+#: What a distance of δ, a row of a subset, and a cell of a subset's table take each, as the number
+#: of pairs (m, β) that are read in the same time; and a table of a pair, as the number of its rows.
+DISTANCE, VISIT, CELL, PAIR = 16, 3, 16, 4000
 
 
 @dataclass(frozen=True)
@@ -72,33 +82,78 @@ class Plan:
         """The candidates for the context of ``target``, in order."""
         return tuple(i for i in range(len(self.attributes)) if i != target)
 
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """All pairs i < j of a target and another attribute, or those of the baseline."""
+        every = combinations(range(len(self.attributes)), 2)
+        return self.baseline or tuple(one for one in every if {*one} & {*self.targets})
+
+    def most_axes(self, target: int) -> int:
+        """A public bound on the axes of a target's metric: the levels of its context together."""
+        others = sorted((self.levels[x] for x in self.others(target)), reverse=True)
+        return sum(others[: self.size] if self.size else others)
+
     def work(self, loss: PrivacyLoss) -> Work:
         """The public work of learning the metric at this loss."""
-        levels, m = self.levels, len(self.levels)
-        pairs = comb(m, 2) if len(self.targets) > 1 else m - 1
-        cells = sum(levels) ** 2
+        coordinates = sum(self.levels[target] * self.most_axes(target) for target in self.targets)
+        dearer = GAUSSIAN_WORK if loss.unpriced else 1
         tables = together(
-            work("pairs of attributes", self.rows * pairs, pairs),
-            times(work("noisy cells", cells, self.tables), GAUSSIAN_WORK if loss.unpriced else 1),
-            work("metric", cells * m, len(self.targets)),
+            self._counting(self.tables),
+            times(work("noisy cells", sum(self.levels) ** 2, self.tables), dearer),
+            work("metric", coordinates, len(self.targets)),
         )
         if self.baseline is not None:
             return tables
-        return together(tables, self._context_work(pairs))
+        return together(tables, self._context_work())
 
-    def _context_work(self, pairs: int) -> Work:
-        context, targets = self.options.context, len(self.targets)
-        if context is Context.MEAN_SU:
-            counted = work("pairs of attributes", self.rows * pairs, pairs)
+    def _counting(self, tables: int) -> Work:
+        """The work of so many tables of pairs: a stored one is read, any other is counted."""
+        names = [(self.attributes[i].name, self.attributes[j].name) for i, j in self.pairs]
+        read = sorted((rows_read(self.dataset, one, self.rows) for one in names), reverse=True)
+        return work("pairs of attributes", PAIR * tables + sum(read[:tables]))
+
+    def _context_work(self) -> Work:
+        options, targets = self.options, len(self.targets)
+        counted, members = self._counting(len(self.pairs)), 1
+        if options.context is Context.MEAN_SU:
             return together(counted, work("noisy cells", self.entropies))
-        name, levels = f"contexts by {context} {self.options.sensitivity}", sum(self.levels)
-        if context is Context.MAX_DEPENDENCY:
-            sets = 2 * comb(len(self.levels), self.size + 1)
-            return work(name, self.rows * (sets + targets * levels), 0)
-        # The sensitivity function δ is computed at every distance up to the public bound on
-        # records. At each distance it reads two counts per level. What a target takes at any number
-        # of rows counts with its metric, because it grows with the same cells.
-        return work(name, self.rows * (pairs + targets * levels), 0)
+        if options.context is Context.MAX_DEPENDENCY:
+            counted, members = NOTHING, self.size
+        candidates = comb(len(self.levels) - 1, members)
+        cells = sum(self.levels[y] * self._combinations(y, members) for y in self.targets)
+        # The table of entropies has an entry for each row. All subsets are visited for their
+        # entropies, and the candidates of every target once more for δ.
+        visited = self.subsets + (targets * candidates if self.subsets else 0)
+        units = self.rows * (DISTANCE + VISIT * visited)
+        if cells <= MOST_CELLS * (members + 1):
+            units += CELL * cells
+        if options.sensitivity is Sensitivity.LOCAL:
+            # δ is computed at every distance up to the public bound on records. It reads a pair
+            # (m, β) at β distances, and the β of all levels of a candidate together are at most the
+            # rows divided by the classes.
+            units += DISTANCE * self.rows * targets
+            units += sum(candidates * (self.rows // self.levels[y]) for y in self.targets)
+        name = f"contexts by {options.context} {options.sensitivity}"
+        return together(counted, work(name, units, targets))
+
+    @property
+    def subsets(self) -> int:
+        """The contexts and the sets of a context and a target whose tables are counted; 0 unless
+        contexts are drawn by dependency."""
+        if self.baseline is not None or self.options.context is not Context.MAX_DEPENDENCY:
+            return 0
+        m, k = len(self.levels), self.size
+        # With one target, the counted sets are its contexts, alone and with the target. With
+        # several, they are all sets of k and of k + 1 attributes, and each serves every target in
+        # it.
+        return comb(m, k + 1) + comb(m, k) if len(self.targets) > 1 else 2 * comb(m - 1, k)
+
+    def _combinations(self, target: int, members: int) -> int:
+        """The combinations of levels of all sets of so many candidates for a context, together."""
+        sums = [1] + [0] * members
+        for x in self.others(target):
+            sums[1:] = [more + self.levels[x] * less for less, more in pairwise(sums)]
+        return sums[members]
 
     def shares(self, loss: PrivacyLoss) -> tuple[PrivacyLoss, PrivacyLoss]:
         """The loss of contexts, rounded down, and that of tables, which takes the rest."""
@@ -299,20 +354,15 @@ def _size(bare: Plan) -> int:
 
 def _check_limits(plan: Plan) -> None:
     levels = plan.levels
-    pairs = plan.baseline or [
-        pair for pair in combinations(range(len(levels)), 2) if set(pair) & set(plan.targets)
-    ]
-    cells = sum(levels[i] * levels[j] for i, j in pairs)
+    cells = sum(levels[i] * levels[j] for i, j in plan.pairs)
     cells += sum(levels[target] ** 2 for target in plan.targets)
     if cells > MAX_CELLS:
         raise UnsupportedQuery(
             "the tables of these attributes have too many cells", supported={"cells": MAX_CELLS}
         )
-    counts = len(pairs)
-    if plan.baseline is None and plan.options.context is Context.MAX_DEPENDENCY:
-        # With one target, the counted sets are its contexts: k of the other attributes. With
-        # several targets, they are all sets of k + 1 attributes, and each serves every target in
-        # it.
+    counts = len(plan.pairs) + plan.subsets
+    if plan.subsets:
+        # One target: its contexts. Several: all sets of k + 1 attributes.
         several = len(plan.targets) > 1
         m, k = len(levels), plan.size
         if comb(m - (not several), k + several) > MAX_SUBSETS:
@@ -321,9 +371,6 @@ def _check_limits(plan: Plan) -> None:
             )
         if prod(sorted(levels)[-k - 1 :]) >= 1 << 62:
             raise UnsupportedQuery("subsets of these attributes have too many combinations")
-        # Each context, a subset of attributes, takes two tables of counts: one of the context
-        # alone, and one with the target attribute added.
-        counts += comb(m, k + 1) + comb(m, k) if several else 2 * comb(m - 1, k)
     if counts * plan.rows > MAX_WORK:
         raise UnsupportedQuery(
             "the public bound on rows is too large for so many pairs and subsets",

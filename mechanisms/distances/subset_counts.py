@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from mechanisms.distances.context_scores import merged_purest
-from mechanisms.distances.plan import Plan
+from mechanisms.distances.plan import MOST_CELLS, Plan
 from mechanisms.kernels.cells import margin
 from mechanisms.kernels.columns import Column, stacked
 from mechanisms.kernels.rarest_class import RarestPairs
@@ -20,9 +20,6 @@ from mechanisms.kernels.set_tables import Attributes, cells_of, covering, set_ta
 from mechanisms.kernels.subsets import purest_levels, subset_sums
 from mechanisms.model.executor import Executor
 from mechanisms.model.sensitivity import Integers
-
-#: The most cells of all tables together. Counting takes 64 bytes per cell, copies included.
-MOST_CELLS = 1 << 21
 
 
 class SubsetCounts(ABC):

@@ -20,15 +20,15 @@ class Number:
     interval is of the true number that ``raw`` estimates.
     """
 
-    value: Fraction
-    low: Fraction | None = None
-    high: Fraction | None = None
-    raw: Fraction | None = None
+    value: Fraction | int
+    low: Fraction | int | None = None
+    high: Fraction | int | None = None
+    raw: Fraction | int | None = None
 
     @classmethod
     def around(cls, value: int, error: int) -> Self:
         """A whole number whose noise is at most ``error`` with probability ``CONFIDENCE``."""
-        return cls(Fraction(value), Fraction(value - error), Fraction(value + error))
+        return cls(value, value - error, value + error)
 
     def as_dict(self) -> dict[str, int | float]:
         """The number as JSON; ends that are no double are rounded outwards."""
@@ -49,12 +49,12 @@ def whole_numbers(values: Sequence[int], error: int) -> dict[str, list[int]]:
     }
 
 
-def nearest(value: Fraction) -> int | float:
+def nearest(value: Fraction | int) -> int | float:
     """Converts a whole number to ``int``, and any other number to the nearest ``float``."""
     return value.numerator if value.denominator == 1 else float(value)
 
 
-def _below(value: Fraction) -> int | float:
+def _below(value: Fraction | int) -> int | float:
     """The largest whole number or double that is at most ``value``."""
     if value.denominator == 1:
         return value.numerator

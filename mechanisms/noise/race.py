@@ -81,7 +81,8 @@ def first_to_arrive(
             bounds = runners.bounds(here)
             if low is not None:
                 low[here] = bounds
-            blocks.append((float(bounds.min()), start, here.stop))
+            else:
+                blocks.append((float(bounds.min()), start, here.stop))
         return blocks
 
     jobs = [(*piece, randomness.stream()) for piece in parts(scores.size, executor)]
@@ -203,6 +204,8 @@ def _first(
     surely = np.flatnonzero(low <= kth_smallest(low, k))
     latest = runners.bounds(places[surely], upper=True).max()
     near = np.flatnonzero((low <= latest) & (low < np.inf))
+    if near.size == 1:
+        return places[near]
     order = np.argsort(low[near], kind="stable")
     contenders: Integers = places[near][order]
     low = low[near][order]

@@ -17,7 +17,6 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.sensitivity import Integers
 from mechanisms.model.work import Work, together, work
 from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
-from mechanisms.statistics.tables import most_rows
 from mechanisms.tables.aggregates import CountOf
 from mechanisms.tables.columns import MISS
 from mechanisms.tables.grouping import Levels
@@ -80,11 +79,11 @@ class ClassCounts:
 
     def work(self) -> Work:
         """The public work of the release and of its intervals."""
-        rows = most_rows(self.dataset)
-        read = sum(len(group) + 2 for group in self.groups)
+        tables = zip(self.groups, self.tables, strict=True)
+        read = sum(table.rows_read * (len(group) + 2) for group, table in tables)
         times = GAUSSIAN_WORK if self.loss.unpriced else 1
         return together(
-            work("rows of tables", rows * read, len(self.groups)),
+            work("rows of tables", read, len(self.groups)),
             work("numbers of tables", 2 * self.cells * times, len(self.groups)),
             *(column_work(table) for table in self.tables),
         )

@@ -21,7 +21,10 @@ from mechanisms.distances.learn import TargetMetric, learn
 from mechanisms.distances.plan import Plan, plan
 from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
-from mechanisms.model.work import Work
+from mechanisms.model.work import Work, together, work
+
+#: What one number of an answer takes, as the number of products that take as long.
+NUMBER = 256
 
 
 class Distance(MetricOptions, Query):
@@ -60,7 +63,13 @@ class Distance(MetricOptions, Query):
         return metric_memory(self._plan(dataset))
 
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
-        return self._plan(dataset).work(loss)
+        public = self._plan(dataset)
+        shape = [(public.levels[target], public.most_axes(target)) for target in public.targets]
+        written = sum(values * (values + axes) for values, axes in shape)
+        # Each distance is a sum of products, one for each axis.
+        products = sum(values * values * axes for values, axes in shape)
+        units = NUMBER * written + products
+        return together(public.work(loss), work("distances", units, len(shape)))
 
     def lowerable(self) -> tuple[str, ...]:
         return ("attributes",)

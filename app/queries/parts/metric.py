@@ -14,8 +14,7 @@ from app.queries.parts.candidates import Text
 from app.queries.parts.cost import CELL, memory
 from mechanisms.distances import accuracy
 from mechanisms.distances.options import Context, Options, Rule
-from mechanisms.distances.plan import MAX_SUBSETS, Plan
-from mechanisms.distances.subset_counts import MOST_CELLS
+from mechanisms.distances.plan import MAX_SUBSETS, MOST_CELLS, Plan
 from mechanisms.kernels.subsets import DENSE
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS

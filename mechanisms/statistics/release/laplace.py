@@ -167,7 +167,7 @@ def _ends(
         # same function gives the interval's ends.
         raw, factor = statistic.raw(dataset, released), statistic.factor(dataset)
         low, high = (raw + (end - first.value) * factor for end in (low, high))
-    return statistic.inside(dataset, low), statistic.inside(dataset, high)
+    return statistic.inside(dataset, Fraction(low)), statistic.inside(dataset, Fraction(high))
 
 
 def _mean_ends(

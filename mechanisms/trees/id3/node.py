@@ -67,12 +67,12 @@ class Node:
 
     def numbers(self) -> list[Number]:
         """The released counts of a leaf; the interval is of the raw count."""
-        error = likely_error(self.noises, CONFIDENCE)
+        error = _error(tuple(self.noises.items()))
         raw = [Number.around(count, error) for count in self.raw]
         if not self.pruned:
             return raw
         pairs = zip(self.released, raw, strict=True)
-        return [Number(Fraction(sums), one.low, one.high, one.value) for sums, one in pairs]
+        return [Number(sums, one.low, one.high, one.value) for sums, one in pairs]
 
     def label(self) -> int:
         """The class of the largest released count; the first one wins a tie."""
@@ -120,8 +120,12 @@ def _added(leaves: Iterable[Node]) -> dict[Law, int]:
     return noises
 
 
-# Cached, because most nodes of a tree have children with the same noise, and adding up fractions
-# takes long.
+# Both are cached, because most nodes of a tree have the same noise, and both take long.
+@lru_cache(maxsize=1024)
+def _error(noises: tuple[tuple[Law, int], ...]) -> int:
+    return likely_error(dict(noises), CONFIDENCE)
+
+
 @lru_cache(maxsize=1024)
 def _variance(noises: tuple[tuple[Law, int], ...], counts: int) -> Fraction:
     each = (draws * variance(law) for law, draws in noises)

@@ -9,7 +9,7 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.executor import Executor, Inline
 from mechanisms.model.sensitivity import Integers, Sensitivity
-from mechanisms.noise.rate import score_bits
+from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 from mechanisms.selection.dampening import scores
 from mechanisms.utilities.criterion import Criterion
@@ -54,14 +54,13 @@ class SplitRule:
 
         Privacy: the loss of ``context`` under add/remove, by parallel composition.
         """
-        chosen, loss, randomness = [], context.loss, context.randomness
+        chosen = []
         for values in self._scores(nodes, context.dataset, context.executor):
             if values.size == 1:
                 chosen.append(0)  # the only attribute; its share of the loss is spent nevertheless
                 continue
-            (place,) = self.selector.top(
-                values, BITS, loss, 1, "peeled", randomness, Inline(), one_way=self.one_way
-            )
+            rate = Rate.of(context.loss.epsilon_nano, BITS, one_way=self.one_way)
+            (place,) = self.selector.sample(values, 1, rate, context.randomness, Inline())
             chosen.append(int(place))
         return chosen
 
