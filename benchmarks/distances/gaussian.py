@@ -9,19 +9,17 @@ from functools import partial
 
 import numpy as np
 
-from accounting.conversion import rho_limit
-from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Bar, Bench, Setting, rows_of
 from benchmarks.data.tables import read_table
 from benchmarks.distances.metric_evaluation import Floats, Truth, correlation
 from benchmarks.result import Result
+from benchmarks.rho import rho_of
 from mechanisms.distances.options import Context, Options
 
 TABLES = ("dermatology", "soybean", "mushroom")
-#: ε = 1 with δ_c = 10⁻⁶ on top, in ρ.
-IN_RHO = PrivacyLoss(0, 0, rho_limit(NANO, ATTO // 10**6), 1)
 WAYS = {
-    "Gaussian": IN_RHO,
+    "Gaussian": rho_of(1),
     **{f"ε = {epsilon}": PrivacyLoss.parse(epsilon) for epsilon in ("1", "2.5", "3")},
 }
 
