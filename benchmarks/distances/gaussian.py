@@ -40,7 +40,7 @@ def correlations(truth: Truth, options: Options, loss: PrivacyLoss, times: int) 
     return np.array([
         np.mean([correlation(one.matrix, exact[one.attribute.name])
                  for one in answer if len(one.points) > 2])
-        for answer in truth.learner(options).answers_at(loss, times)
+        for answer in truth.learner(options).answers(loss, times)
     ])  # fmt: skip
 
 
