@@ -119,8 +119,8 @@ def judge_shares(
     gap, half = mean(setting.narrowed(gaps, lambda: draw(TAKEN) - draw(best), EQUAL, no_less=True))
     result.compare(
         f"{name}: h = {TAKEN} is as good a share of ε for contexts as any",
-        f"correlation higher by {gap:+.3f} ± {half:.3f} than at h = {best}, the best, at "
-        f"ε = {EPSILONS[0]:g}",
+        f"the best of those tried is h = {best}, with a correlation that is higher by "
+        f"{-gap:.3f} ± {half:.3f} at ε = {EPSILONS[0]:g}",
         Difference.no_less(gap, half, EQUAL), "another share leaves less noise where it decides",
     )  # fmt: skip
 
