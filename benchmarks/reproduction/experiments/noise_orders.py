@@ -26,10 +26,16 @@ SIZES = (100, 300, 1000, 3000, 10_000)
 RIVALS = ("smooth_sensitivity", "noisy_local_sensitivity", "ladder")
 WAYS = (LEVELS, *RIVALS)
 TIMES, ROUNDS = 60, 5
+#: The answers that are timed together: one takes a tenth of a millisecond.
+ANSWERS = 20
 EPSILON = 1.0
 #: A ratio below this counts as none. Differences are of decimal logarithms.
 EQUAL = 1.25
-MORE = "the ladder and smooth sensitivity have bounds that are as quick to compute"
+WHY = {
+    "accurate": "with the right bound LLS is never less noisy than smooth sensitivity, and the ladder "
+    "spends no δ",
+    "quick": "every mechanism reads a bound of its own, which takes no time to speak of",
+}
 
 
 def run(result: Result, setting: Setting) -> None:
@@ -45,13 +51,12 @@ def run(result: Result, setting: Setting) -> None:
 
     def seconds_by_way() -> Floats:
         """Seconds of a processor of one answer, (ways, sizes)."""
-        return np.array(
-            [
-                [processor(partial(releases, TwoTriangles(), way, *graph, EPSILON, 1))()
-                 for graph in graphs]
-                for way in WAYS
-            ]
-        )  # fmt: skip
+        seconds = [
+            [processor(partial(releases, TwoTriangles(), way, *graph, EPSILON, ANSWERS))()
+             for graph in graphs]
+            for way in WAYS
+        ]  # fmt: skip
+        return np.array(seconds) / ANSWERS
 
     times = setting.times(TIMES)
     found = errors_by_way(times)
@@ -109,12 +114,12 @@ def judge(result: Result, rival: str, by_error: Difference, by_time: Difference)
     for word, difference in seen.items():
         result.compare(
             f"LLS is more {word} than {rival} for two-triangles, mean over the sizes",
-            words(difference), difference, MORE,
+            words(difference), difference, WHY[word],
         )  # fmt: skip
     either = max(seen, key=lambda word: seen[word].value)
     result.compare(
         f"LLS compares favourably with {rival} either in time or in accuracy (abstract)",
-        f"it is best in being {either}: {words(seen[either])}", seen[either], MORE,
+        f"it is best in being {either}: {words(seen[either])}", seen[either], "; ".join(WHY.values()),
     )  # fmt: skip
 
 
@@ -125,6 +130,6 @@ def words(difference: Difference) -> str:
 
 
 BENCHES = (
-    Bench("noise_orders", "The order of mechanisms by error and by time", run, 25.0,
+    Bench("noise_orders", "The order of mechanisms by error and by time", run, 6.0,
           paper=NOISE, files=edges_of("gowalla")),
 )  # fmt: skip

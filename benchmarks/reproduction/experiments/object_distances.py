@@ -65,5 +65,5 @@ def run(result: Result, setting: Setting, name: str) -> None:
 
 BENCHES = for_each(
     "object_distances", "Distances between rows of {}", run, DISTANCES,
-    dict.fromkeys(CLUSTER_TABLES, 12.0), rows_of,
+    dict.fromkeys(CLUSTER_TABLES, 18.0), rows_of,
 )  # fmt: skip

@@ -142,5 +142,5 @@ def judge(
 
 BENCHES = for_each(
     "planted_contexts", "Planted contexts of tables {}", run, DISTANCES,
-    dict.fromkeys(PLANTED, 8.0),
+    dict.fromkeys(PLANTED, 3.0),
 )  # fmt: skip

@@ -63,6 +63,20 @@ def test_what_has_no_rival_is_certain() -> None:
 
 
 @pytest.mark.parametrize("name", PLANTED)
+def test_planted_attributes_follow_their_clusters(name: str) -> None:
+    sizes, ones = PLANTED[name]
+    table = planted(name, 0.0)
+    assert np.bincount(table.classes).tolist() == list(sizes)
+    codes = [table.records.codes[f"x{number}"] for number in range(11)]
+    for one, column in zip(ones, codes, strict=False):
+        assert (column == (table.classes == one)).all()
+    # The others are coins, of which two of table C agree with a cluster in 65 % of the rows.
+    for number, column in enumerate(codes[len(ones) :]):
+        agree = float((column == (table.classes == number % 2)).mean())
+        assert agree == pytest.approx(0.65 if name == "C" and number < 2 else 0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("name", PLANTED)
 def test_planted_contexts_are_found_without_noise_and_missed_in_it(name: str) -> None:
     table = planted(name, 0.1)
     size = len(contexts.planted_context(table))
