@@ -32,8 +32,8 @@ EPSILON = 1.0
 #: A ratio below this counts as none. Differences are of decimal logarithms.
 EQUAL = 1.25
 WHY = {
-    "accurate": "with the right bound LLS is never less noisy than smooth sensitivity, and the ladder "
-    "spends no δ",
+    "accurate": "with the right bound LLS is never less noisy than smooth sensitivity, and the "
+    "ladder spends no δ",
     "quick": "every mechanism reads a bound of its own, which takes no time to speak of",
 }
 
@@ -119,8 +119,10 @@ def judge(result: Result, rival: str, by_error: Difference, by_time: Difference)
     either = max(seen, key=lambda word: seen[word].value)
     result.compare(
         f"LLS compares favourably with {rival} either in time or in accuracy (abstract)",
-        f"it is best in being {either}: {words(seen[either])}", seen[either], "; ".join(WHY.values()),
-    )  # fmt: skip
+        f"it is best in being {either}: {words(seen[either])}",
+        seen[either],
+        "; ".join(WHY.values()),
+    )
 
 
 def words(difference: Difference) -> str:
