@@ -17,7 +17,7 @@ from benchmarks.data.graphs import read_edge_list
 from benchmarks.distances.metric_evaluation import Floats
 from benchmarks.reproduction.experiments.gowalla_counts import LEVELS, prepared
 from benchmarks.reproduction.papers import NOISE
-from benchmarks.result import OPEN, Difference, Estimate, Result, mean, timed
+from benchmarks.result import OPEN, Cell, Difference, Estimate, Result, Value, mean, timed
 from benchmarks.rounds import processor
 from benchmarks.statistics.errors import EPSILONS, errors, releases
 from mechanisms.statistics.triangles import TwoTriangles
@@ -59,25 +59,17 @@ def run(result: Result, setting: Setting) -> None:
         return np.array(seconds) / ANSWERS
 
     times = setting.times(TIMES)
-    found = errors_by_way(times)
+    measured = errors_by_way(times)
     seconds_by_way()
     rounds = [seconds_by_way() for _ in range(setting.times(ROUNDS))]
     middle = np.median(rounds, axis=0)
-    tables = (
-        ("median relative error", [[one[way] for one in found] for way in WAYS]),
-        ("seconds of an answer after preparation", [[timed(v) for v in row] for row in middle]),
+    order_table(
+        result, "median relative error", sizes, [[one[way] for one in measured] for way in WAYS]
     )
-    for title, rows in tables:
-        powers = [growth(sizes, [value for value, _ in row]) for row in rows]
-        ranks = np.argsort(np.argsort([row[-1][0] for row in rows])) + 1
-        result.table(
-            f"order by {title} of two-triangles at ε = {EPSILON:g}",
-            ["mechanism", *(f"{size:,} nodes" for size in sizes), "grows as nodes to the", "order"],
-            [[way, *row, power, int(rank)]
-             for way, row, power, rank in zip(WAYS, rows, powers, ranks, strict=True)],
-        )  # fmt: skip
+    seconds = [[timed(value) for value in row] for row in middle.tolist()]
+    order_table(result, "seconds of an answer after preparation", sizes, seconds)
     for number, rival in enumerate(RIVALS, 1):
-        by_error = more_accurate(found, rival)
+        by_error = more_accurate(measured, rival)
         while setting.full and by_error.verdict is OPEN:
             times *= 2
             by_error = more_accurate(errors_by_way(times), rival)
@@ -89,17 +81,34 @@ def run(result: Result, setting: Setting) -> None:
         judge(result, rival, by_error, Difference(*mean(gaps), log10(EQUAL)))
 
 
+def order_table(
+    result: Result, title: str, sizes: Sequence[int], rows: Sequence[Sequence[Value]]
+) -> None:
+    """What each of ``WAYS`` has at each size, how it grows, and its place at the largest size."""
+    powers = [growth(sizes, [value for value, _ in row]) for row in rows]
+    places = np.argsort(np.argsort([row[-1][0] for row in rows])) + 1
+    cells: list[list[Cell]] = [
+        [way, *row, power, int(place)]
+        for way, row, power, place in zip(WAYS, rows, powers, places, strict=True)
+    ]
+    result.table(
+        f"order by {title} of two-triangles at ε = {EPSILON:g}",
+        ["mechanism", *(f"{size:,} nodes" for size in sizes), "grows as nodes to the", "order"],
+        cells,
+    )
+
+
 def growth(sizes: Sequence[int], values: Sequence[float]) -> float:
     """The power of the size with which values grow, by least squares of logarithms."""
     return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
 
 
-def more_accurate(found: Sequence[Mapping[str, Estimate]], rival: str) -> Difference:
+def more_accurate(measured: Sequence[Mapping[str, Estimate]], rival: str) -> Difference:
     """The decimal logarithm of the rival's error over that of LLS, mean over the sizes."""
-    pairs = [(one[rival], one[LEVELS]) for one in found]
+    pairs = [(one[rival], one[LEVELS]) for one in measured]
     values = [log10(theirs[0] / ours[0]) for theirs, ours in pairs]
     halves = [one[1] / one[0] / log(10) for pair in pairs for one in pair]
-    half = float(np.hypot.reduce(halves)) / len(found)
+    half = float(np.hypot.reduce(halves)) / len(measured)
     return Difference(float(np.mean(values)), half, log10(EQUAL))
 
 

@@ -35,19 +35,19 @@ OWN = "this service, max_relevance local"
 TARGET, HALF = "x0", Fraction(1, 2)
 
 
-def chance_of_all(weights: Floats, wanted: Sequence[int]) -> float:
-    """The chance that draws without replacement, as many as wanted, are exactly the wanted ones.
+def chance_of_all(weights: Floats, members: Sequence[int]) -> float:
+    """The chance that draws without replacement, as many as members, are exactly the members.
 
-    Weights (n,) are those of the first draw. In terms of independent arrivals all wanted ones come
-    before the first of the others, by inclusion and exclusion over the sets that do not.
+    Weights (n,) are those of the first draw. In terms of independent arrivals, all members come
+    before the first of the others: inclusion and exclusion over the members that come after it.
     """
-    rest = float(np.delete(weights, wanted).sum())
+    rest = float(np.delete(weights, members).sum())
     if rest == 0:
         return 1.0
     return sum(
         (-1) ** size * rest / (rest + sum(float(weights[i]) for i in late))
-        for size in range(len(wanted) + 1)
-        for late in combinations(wanted, size)
+        for size in range(len(members) + 1)
+        for late in combinations(members, size)
     )
 
 
@@ -59,11 +59,11 @@ def exact_chances(table: Table, context: Context, epsilons: Sequence[float]) -> 
     sampler, bits = drawing(table, options), score_bits(draws)
     candidates, _ = sampler.candidates(0)
     # For single attributes the planted ones, and for sets the planted set.
-    wanted = [i for i, one in enumerate(candidates) if set(one) <= set(true)]
+    members = [i for i, one in enumerate(candidates) if set(one) <= set(true)]
     scores = sampler.scores(0, bits)
     gaps = (scores - scores.max()).astype(float)
     return [
-        chance_of_all(np.exp(gaps * epsilon / draws / 2.0 ** (bits + 1)), wanted)
+        chance_of_all(np.exp(gaps * epsilon / draws / 2.0 ** (bits + 1)), members)
         for epsilon in epsilons
     ]
 

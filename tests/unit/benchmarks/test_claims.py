@@ -45,17 +45,17 @@ def verdicts(result: Result) -> list[Verdict]:
 # ---- planted contexts --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wanted", [[0], [1, 3], [0, 2, 4]])
-def test_the_chance_of_all_wanted_is_that_of_draws_in_turn(wanted: list[int]) -> None:
+@pytest.mark.parametrize("members", [[0], [1, 3], [0, 2, 4]])
+def test_the_chance_of_all_wanted_is_that_of_draws_in_turn(members: list[int]) -> None:
     weights = np.array([0.2, 1.0, 3.0, 0.5, 2.0])
     chance = 0.0
-    for order in permutations(wanted):
+    for order in permutations(members):
         rest, product = weights.sum(), 1.0
         for one in order:
             product *= weights[one] / rest
             rest -= weights[one]
         chance += product
-    assert contexts.chance_of_all(weights, wanted) == pytest.approx(chance)
+    assert contexts.chance_of_all(weights, members) == pytest.approx(chance)
 
 
 def test_what_has_no_rival_is_certain() -> None:
@@ -166,7 +166,7 @@ def test_clusters_are_judged_by_each_measure() -> None:
 # ---- the order of mechanisms -------------------------------------------------------------------
 
 
-def found(smooth: float, half: float = 0.0) -> list[dict[str, Estimate]]:
+def measured(smooth: float, half: float = 0.0) -> list[dict[str, Estimate]]:
     return [{LEVELS: (1.0, 0.0), "smooth_sensitivity": (smooth, half)}] * 2
 
 
@@ -186,8 +186,8 @@ def test_the_order_by_error_and_by_time_follows_the_numbers() -> None:
 
 def test_errors_and_seconds_are_compared_by_their_ratios() -> None:
     rival = "smooth_sensitivity"
-    assert noise_orders.more_accurate(found(100.0), rival).value == pytest.approx(2)
-    assert noise_orders.more_accurate(found(0.1), rival).verdict is FAILS
-    assert noise_orders.more_accurate(found(1.3, half=1.0), rival).verdict is OPEN
+    assert noise_orders.more_accurate(measured(100.0), rival).value == pytest.approx(2)
+    assert noise_orders.more_accurate(measured(0.1), rival).verdict is FAILS
+    assert noise_orders.more_accurate(measured(1.3, half=1.0), rival).verdict is OPEN
     assert noise_orders.quicker(np.array([[1.0, 2.0], [10.0, 20.0]]), 1) == pytest.approx(1)
     assert noise_orders.growth([10, 100, 1000], [2.0, 200.0, 20_000.0]) == pytest.approx(2)
