@@ -48,7 +48,11 @@ class Setting:
     full: bool = False
 
     def narrowed(
-        self, values: Sequence[float], draw: Callable[[], float], equal: float
+        self,
+        values: Sequence[float],
+        draw: Callable[[], float],
+        equal: float,
+        no_less: bool = False,
     ) -> list[float]:
         """These repetitions of a difference and, in a full run, as many more as decide it.
 
@@ -56,7 +60,8 @@ class Setting:
         narrower than ``equal`` decides.
         """
         listed = [float(value) for value in values]
-        while self.full and Difference(*mean(listed), equal).verdict is OPEN:
+        difference = Difference.no_less if no_less else Difference
+        while self.full and difference(*mean(listed), equal).verdict is OPEN:
             listed += [draw() for _ in range(len(listed))]
         return listed
 

@@ -40,8 +40,8 @@ OWN = (
 PAPERS = (
     *("influential_nodes", "private_sql", "decision_trees", "weighted_nodes", "pareto_nodes"),
     *("tree_search", "contexts", "distances", "context_effects", "object_distances", "clusters"),
-    *("adult_contexts", "learning_times", "gowalla_counts", "worked_examples"),
-    *("rank_comparisons", "salaries"),
+    *("planted_contexts", "adult_contexts", "learning_times", "gowalla_counts", "worked_examples"),
+    *("noise_orders", "rank_comparisons", "salaries"),
 )
 BENCHES: tuple[Bench, ...] = tuple(
     bench

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from math import floor, log10
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -62,6 +62,11 @@ class Difference:
     half: float
     equal: float
     enough: float = 0.0
+
+    @classmethod
+    def no_less(cls, value: float, half: float, equal: float) -> Self:
+        """To be less by no more than ``equal``: twice that is added, for the verdict to say so."""
+        return cls(value + 2 * equal, half, equal)
 
     @property
     def verdict(self) -> Verdict:

@@ -28,6 +28,16 @@ from mechanisms.trees.task import Task
 BINS = 5
 #: Clusters, and values per attribute, of the synthetic tables.
 SYNTHETIC = {"A": (3, 3), "B": (3, 6), "C": (6, 6), "D": (6, 12)}
+#: Rows of each cluster of the tables of planted contexts, and for each attribute that depends on
+#: the cluster, the cluster that has a 1 there. Table C has two more, of which only a part depends.
+PLANTED: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "A": ((5000, 5000), (0, 0, 1, 1)),
+    "B": ((8000, 2000), (0, 0, 1, 1)),
+    "C": ((7000, 3000), (0, 0, 1, 1)),
+    "D": ((2000,) * 5, (0, 1, 2, 3, 4)),
+}
+#: The share of cells that are turned over in the two further attributes of table C.
+BLURRED = 0.35
 
 
 @dataclass(frozen=True)
@@ -129,6 +139,30 @@ def synthetic(name: str, noise: float, rows: int = 10_000, seed: int = 1) -> Tab
         codes[f"x{number}"] = cells.astype(np.uint8)
     levels = {key: clusters if key == "class" else values for key in codes}
     return coded(f"{name} {noise:g}", codes, levels, NeighbouringRelation.REPLACE)
+
+
+def planted(name: str, noise: float, seed: int = 1) -> Table:
+    """11 binary attributes and a class, the cluster, of 10,000 rows; x0 has a planted context.
+
+    The context of x0 is all others of ``PLANTED``: they follow the cluster as x0 does, but for a
+    share ``noise`` of all cells, which are turned over. All other attributes are fair coins, but
+    for the two of table C that follow the cluster less.
+    """
+    sizes, ones = PLANTED[name]
+    rng = np.random.default_rng(seed)
+    classes = np.repeat(np.arange(len(sizes)), sizes)
+    rows = len(classes)
+    turned = [noise] * len(ones) + [BLURRED, BLURRED] * (name == "C")
+    codes = {"class": classes.astype(np.uint8)}
+    for number in range(11):
+        if number < len(turned):
+            one = (*ones, 0, 1)[number] if name == "C" else ones[number]
+            cells = (classes == one) ^ (rng.random(rows) < turned[number])
+        else:
+            cells = rng.random(rows) < 0.5
+        codes[f"x{number}"] = cells.astype(np.uint8)
+    levels = {key: len(sizes) if key == "class" else 2 for key in codes}
+    return coded(f"planted {name} {noise:g}", codes, levels, NeighbouringRelation.REPLACE)
 
 
 def coded(

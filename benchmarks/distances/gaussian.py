@@ -9,19 +9,17 @@ from functools import partial
 
 import numpy as np
 
-from accounting.conversion import rho_limit
-from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
+from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Bar, Bench, Setting, rows_of
 from benchmarks.data.tables import read_table
 from benchmarks.distances.metric_evaluation import Floats, Truth, correlation
 from benchmarks.result import Result
+from benchmarks.rho import rho_of
 from mechanisms.distances.options import Context, Options
 
 TABLES = ("dermatology", "soybean", "mushroom")
-#: ε = 1 with δ_c = 10⁻⁶ on top, in ρ.
-IN_RHO = PrivacyLoss(0, 0, rho_limit(NANO, ATTO // 10**6), 1)
 WAYS = {
-    "Gaussian": IN_RHO,
+    "Gaussian": rho_of(1),
     **{f"ε = {epsilon}": PrivacyLoss.parse(epsilon) for epsilon in ("1", "2.5", "3")},
 }
 
@@ -42,7 +40,7 @@ def correlations(truth: Truth, options: Options, loss: PrivacyLoss, times: int) 
     return np.array([
         np.mean([correlation(one.matrix, exact[one.attribute.name])
                  for one in answer if len(one.points) > 2])
-        for answer in truth.learner(options).answers_at(loss, times)
+        for answer in truth.learner(options).answers(loss, times)
     ])  # fmt: skip
 
 

@@ -101,12 +101,10 @@ class Repeated:
         if plan.baseline is None and plan.options.context is Context.MEAN_SU:
             self._entropies = target_entropies(truth.table.records, plan, Inline())
 
-    def answers(self, epsilon: float, count: int) -> Iterator[list[TargetMetric]]:
-        """As many answers at ε, drawn from the randomness of this process."""
-        yield from self.answers_at(PrivacyLoss.parse(repr(epsilon)), count)
-
-    def answers_at(self, loss: PrivacyLoss, count: int) -> Iterator[list[TargetMetric]]:
-        """As many answers for ``loss``, drawn from the randomness of this process."""
+    def answers(self, loss: PrivacyLoss | float, count: int) -> Iterator[list[TargetMetric]]:
+        """As many answers for a loss, or at ε, drawn from the randomness of this process."""
+        if not isinstance(loss, PrivacyLoss):
+            loss = PrivacyLoss.parse(repr(loss))
         for _ in range(count):
             yield self.learn(loss, of_this_process())
 
@@ -188,6 +186,20 @@ def adjusted_rand(counts: Integers) -> float:
     chance = rows * columns / pairs(counts.sum())
     most = (rows + columns) / 2
     return float((both - chance) / (most - chance)) if most > chance else 1.0
+
+
+def mutual_information(counts: Integers) -> float:
+    """Mutual information of two labellings over the mean of their entropies, from the counts of
+    pairs of labels; 1 where both have a single label."""
+    shares = counts / counts.sum()
+    entropies = [_entropy(shares.sum(axis=axis)) for axis in (0, 1)]
+    both = sum(entropies)
+    return 2 * (both - _entropy(shares.ravel())) / both if both > 0 else 1.0
+
+
+def _entropy(shares: Floats) -> float:
+    positive = shares[shares > 0]
+    return -float(positive @ np.log(positive))
 
 
 def squares(coordinates: Floats) -> Floats:

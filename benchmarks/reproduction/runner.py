@@ -111,6 +111,10 @@ class Run:
         results = list(files.results(self.folder))
         by_name = {r["experiment"]: [c["verdict"] for c in r["claims"]] for r in results}
         verdicts = list(chain.from_iterable(by_name.values()))
+        for result in results:
+            for claim in result["claims"]:
+                if claim["verdict"] == OPEN:
+                    self.say(f"undecided: {result['experiment']}: {claim['says']}: {claim['seen']}")
 
         def of(experiments: Sequence[str]) -> dict[str, int]:
             mine = [verdict for name in experiments for verdict in by_name.get(name, ())]

@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Bar, Bench, Setting, rows_of
 from benchmarks.result import Estimate, Result, mean
+from benchmarks.rho import rho_of
 from benchmarks.simulation import randomness
 from benchmarks.trees.tables import accuracy, grown, tree_table
 from mechanisms.model.executor import Inline
@@ -42,6 +44,8 @@ class Cell:
     criterion: str
     sensitivity: str
     epsilon: float
+    #: Whether the tree spends the ρ that an account of this ε holds, in place of ε.
+    in_rho: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,8 @@ def folds(folder: Path, name: str, number: int) -> list[tuple[TableRecords, Tabl
 def run(folder: Path, cell: Cell, number: int) -> list[float]:
     """Accuracies on the held-out folds of one run."""
     table = tree_table(folder, cell.table)
-    how = cell.depth, cell.criterion, cell.sensitivity, cell.epsilon, randomness(), Inline()
+    loss = rho_of(cell.epsilon) if cell.in_rho else PrivacyLoss.parse(repr(cell.epsilon))
+    how = cell.depth, cell.criterion, cell.sensitivity, loss, randomness(), Inline()
     return [
         accuracy(grown(table, rest, *how), held_out, table.task)
         for rest, held_out in folds(folder, cell.table, number)

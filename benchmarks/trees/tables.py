@@ -63,12 +63,14 @@ def grown(
     depth: int,
     criterion: str,
     sensitivity: str,
-    epsilon: float,
+    loss: PrivacyLoss | float,
     randomness: Randomness,
     executor: Executor,
 ) -> Mapping[str, Any]:
-    """A private ID3 tree of some records of a table, pruned, as served."""
-    selector, loss = SELECTORS["permute_and_flip"], PrivacyLoss.parse(repr(epsilon))
+    """A private ID3 tree of some records of a table, pruned, as served, for a loss or at ε."""
+    selector = SELECTORS["permute_and_flip"]
+    if not isinstance(loss, PrivacyLoss):
+        loss = PrivacyLoss.parse(repr(loss))
     plan = Id3(table.task, depth, criterion, Sensitivity(sensitivity), selector, True)
     return grow(QueryContext(records, table.dataset, loss, randomness, executor), plan)
 

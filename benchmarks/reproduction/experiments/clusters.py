@@ -22,13 +22,14 @@ from benchmarks.distances.metric_evaluation import (
     Truth,
     adjusted_rand,
     crossed,
+    mutual_information,
     neighbour_accuracy,
     one_hot_points,
     points,
     squares,
     ward,
 )
-from benchmarks.reproduction.experiments.distances import Line
+from benchmarks.reproduction.experiments.distances import OWN, OWN_OPTIONS, Line, loss_of
 from benchmarks.reproduction.papers import DISTANCES
 from benchmarks.result import HOLDS, OTHERWISE, Difference, Estimate, Result, mean
 from benchmarks.simulation import randomness
@@ -46,10 +47,20 @@ CLUSTER_TABLES = {"dermatology": 20.0, "soybean": 30.0, "mushroom": 25.0, "adult
 #: Rows that Ward's clustering and neighbours look at, drawn without replacement.
 SAMPLE = 700
 TIMES, RUNS, FEWER = 10, 30, 5
-#: A smaller difference of adjusted Rand indices counts as none.
-EQUAL = 0.1
+#: A smaller difference of each of ``K_MEANS`` counts as none.
+EQUALS = (0.1, 0.1, 0.02)
 NOISES = (0.1, 0.2, 0.3)
-MEASURES = {"Ward": "adjusted Rand index of Ward's clusters", "5-NN": "5-neighbour accuracy"}
+MEASURES = {
+    "Ward": "adjusted Rand index of Ward's clusters",
+    "Ward, information": "normalized mutual information of Ward's clusters",
+    "5-NN": "5-neighbour accuracy",
+}
+#: What is measured of private k-means.
+INDEX, INFORMATION, VARIANCE = K_MEANS = (
+    "adjusted Rand index",
+    "normalized mutual information",
+    "variance within clusters, as a share of the squared box",
+)
 CLUSTERING_LOSS, ITERATIONS, GRID_BITS = 2.0, 5, 16
 
 WAYS = {
@@ -62,42 +73,43 @@ WAYS = {
 def rows_and_classes(
     truth: Truth, epsilons: Sequence[float], times: int
 ) -> dict[str, dict[str, Line]]:
-    """Adjusted Rand index of Ward clusters, as many as classes, and 5-nearest-neighbour accuracy,
-    of each metric at each ε."""
+    """Both indices of Ward clusters, as many as classes, and 5-nearest-neighbour accuracy, of each
+    metric at each ε."""
     table = truth.table
     size = min(table.rows, SAMPLE)
     rows = np.sort(np.random.default_rng(1).choice(table.rows, size, replace=False))
     classes = table.classes[rows].astype(np.int64)
     count = len(np.unique(classes))
-    measures: dict[str, Callable[[Floats], float]] = {
-        "Ward": lambda apart: adjusted_rand(crossed(ward(apart, count), classes)),
-        "5-NN": lambda apart: neighbour_accuracy(apart, classes),
-    }
-    lines: dict[str, dict[str, Line]] = {measure: {} for measure in measures}
+
+    def scored(apart: Floats) -> tuple[float, ...]:
+        """One value of each of ``MEASURES``, from squared distances."""
+        pairs = crossed(ward(apart, count), classes)
+        nearest = neighbour_accuracy(apart, classes)
+        return adjusted_rand(pairs), mutual_information(pairs), nearest
+
+    lines: dict[str, dict[str, Line]] = {measure: {} for measure in MEASURES}
     still = {
         "one-hot": one_hot_points(table, rows),
         "DILCA_M": points(table, truth.metric(truth.rule(Rule.MEAN_SU)), rows),
         "DILCA_RR": points(table, truth.metric(truth.rule(Rule.NOT_REDUNDANT)), rows),
     }
     for name, where in still.items():
-        for measure, score in measures.items():
-            lines[measure][name] = [np.array([score(squares(where))])] * len(epsilons)
-    for name, options in WAYS.items():
+        for measure, score in zip(MEASURES, scored(squares(where)), strict=True):
+            lines[measure][name] = [np.array([score])] * len(epsilons)
+    for name, options in {**WAYS, OWN: OWN_OPTIONS}.items():
         learner = truth.learner(options)
         for epsilon in epsilons:
-            values: dict[str, list[float]] = {measure: [] for measure in measures}
-            for metric in learner.answers(epsilon, times):
-                apart = squares(points(table, metric, rows))
-                for measure, score in measures.items():
-                    values[measure].append(score(apart))
-            for measure, each in values.items():
+            metrics = learner.answers(loss_of(name, epsilon), times)
+            values = [scored(squares(points(table, metric, rows))) for metric in metrics]
+            for measure, each in zip(MEASURES, zip(*values, strict=True), strict=True):
                 lines[measure].setdefault(name, []).append(np.array(each))
     return lines
 
 
 def k_means(truth: Truth, epsilons: Sequence[float], runs: int) -> dict[str, Line]:
-    """Adjusted Rand index of all rows by their nearest private centres: ε = 2 for clusters and
-    the given one for the metric; one-hot codes get the sum; the third metric has no noise."""
+    """All of ``K_MEANS`` of all rows by their nearest private centres, (runs, measures): ε = 2 for
+    clusters and the given one for the metric; one-hot codes get the sum; the third metric has no
+    noise."""
     table = truth.table
     learner = truth.learner(WAYS["max_relevance"])
     codes = one_hot(truth.public.attributes, GRID_BITS)
@@ -123,8 +135,8 @@ def drawn_centres(attributes: Sequence[Attribute], clusters: int) -> list[Domain
     return list(records)
 
 
-def clustered(table: Table, encoding: Encoding, epsilon: float) -> float:
-    """Adjusted Rand index of one private clustering with the classes."""
+def clustered(table: Table, encoding: Encoding, epsilon: float) -> tuple[float, ...]:
+    """One value of each of ``K_MEANS`` for one private clustering."""
     count = len(np.unique(table.classes))
     initial = drawn_centres(encoding.attributes, count)
     nano = int(Fraction(repr(epsilon)) * 10**9)
@@ -138,7 +150,9 @@ def clustered(table: Table, encoding: Encoding, epsilon: float) -> float:
     classes = int(table.classes.max()) + 1
     silent = np.concatenate([partial, np.zeros((classes, partial.shape[1]))])
     _, values = cluster_counts([*columns, (table.classes, classes)], silent)
-    return adjusted_rand(values[-classes:])
+    low, high = encoding.box
+    within = float((values[:-classes] * partial).sum() / table.rows / ((high - low) ** 2).sum())
+    return adjusted_rand(values[-classes:]), mutual_information(values[-classes:]), within
 
 
 def real(result: Result, setting: Setting, name: str) -> None:
@@ -167,9 +181,12 @@ def measure(
     for kind, lines in estimates.items():
         result.plot(title, MEASURES[kind], epsilons, lines, "ε of the metric")
     repeated = k_means(truth, epsilons, setting.times(runs))
-    private = {way: [mean(values) for values in line] for way, line in repeated.items()}
-    result.plot(f"{title}, private k-means at ε = 2", "adjusted Rand index", epsilons, private,
-                "ε of the metric")  # fmt: skip
+    for number, what in enumerate(K_MEANS):
+        private = {
+            way: [mean(runs_at[:, number]) for runs_at in line] for way, line in repeated.items()
+        }
+        result.plot(f"{title}, private k-means at ε = 2", what, epsilons, private,
+                    "ε of the metric")  # fmt: skip
     for kind, lines in estimates.items():
         judge(result, title, MEASURES[kind], lines)
     learner, codes = (
@@ -177,20 +194,36 @@ def measure(
         one_hot(truth.public.attributes, GRID_BITS),
     )
 
-    def draw() -> float:
-        (metrics,) = learner.answers(epsilons[-1], 1)
-        ours = clustered(table, learned(metrics, GRID_BITS), CLUSTERING_LOSS)
-        return ours - clustered(table, codes, CLUSTERING_LOSS + epsilons[-1])
+    def draw() -> Floats:
+        """How much larger each of ``K_MEANS`` is by the learned metric, in one more run."""
+        (metric,) = learner.answers(epsilons[-1], 1)
+        ours = clustered(table, learned(metric, GRID_BITS), CLUSTERING_LOSS)
+        theirs = clustered(table, codes, CLUSTERING_LOSS + epsilons[-1])
+        return np.subtract(ours, theirs)
 
-    gaps = np.subtract(repeated["learned"][-1], repeated["one-hot"][-1])
-    value, half = mean(setting.narrowed(gaps.tolist(), draw, EQUAL))
-    result.compare(
-        f"{title}: private k-means on the learned metric is better than on one-hot codes",
-        f"by {value:+.3f} ± {half:.3f} at the largest ε",
-        Difference(value, half, EQUAL),
-        "with noise on empty clusters, two clusters touched by a replacement and public bounds, "
-        "which the library used in the paper leaves out",
-    )
+    judge_k_means(result, setting, title, repeated["learned"][-1] - repeated["one-hot"][-1], draw)
+
+
+def judge_k_means(
+    result: Result, setting: Setting, title: str, gaps: Floats, draw: Callable[[], Floats]
+) -> None:
+    """Whether clusters on the learned metric are better, by how much larger each of ``K_MEANS``
+    is, (runs, measures)."""
+    for number, (what, better, equal) in enumerate(zip(K_MEANS, (1, 1, -1), EQUALS, strict=True)):
+        column = (better * gaps[:, number]).tolist()
+
+        def more(number: int = number, better: int = better) -> float:
+            return better * float(draw()[number])
+
+        value, half = mean(setting.narrowed(column, more, equal))
+        result.compare(
+            f"{title}: private k-means on the learned metric is better than on one-hot codes, by "
+            f"the {what}",
+            f"by {value:+.3f} ± {half:.3f} at the largest ε",
+            Difference(value, half, equal),
+            "with noise on empty clusters, two clusters touched by a replacement and public "
+            "bounds, which the library used in the paper leaves out",
+        )
 
 
 def judge(result: Result, title: str, kind: str, lines: dict[str, list[Estimate]]) -> None:

@@ -4,6 +4,7 @@ L1 per cell is the mean distance between a noisy contingency table and the true 
 nothing is clamped, and that between private and true distance matrices, sampled.
 """
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import exp
 
@@ -11,17 +12,22 @@ import numpy as np
 
 from benchmarks.bench import Setting, for_each, rows_of
 from benchmarks.data.tables import read_table
-from benchmarks.distances.metric_evaluation import Truth, correlation
+from benchmarks.distances.metric_evaluation import Floats, Truth, correlation
 from benchmarks.reproduction.papers import DISTANCES
-from benchmarks.result import HOLDS, OTHERWISE, Estimate, Result, exact, mean
+from benchmarks.result import HOLDS, OTHERWISE, Difference, Estimate, Result, exact, mean
 from mechanisms.distances.options import Context, Options
 from mechanisms.model.sensitivity import Sensitivity
 
 TABLES = {"cmc": 2.0, "mushroom": 4.0, "soybean": 8.0}
 SIZES = [1, 2, 3, 4, 5, 6]
 SHARES = ["0.1", "0.3", "0.5", "0.7", "0.9"]
+#: The share of ε for contexts that the paper takes.
+TAKEN = "0.3"
 EPSILONS = (0.25, 1.0)
 TIMES = 20
+#: A smaller difference of correlations counts as none, and so does a fall of an error by less than
+#: this share of it.
+EQUAL, FALL = 0.05, 0.1
 
 Line = dict[str, list[Estimate]]
 
@@ -31,18 +37,19 @@ def run(result: Result, setting: Setting, name: str) -> None:
     sizes, shares = setting.fewer(SIZES), setting.fewer(SHARES)
     times = setting.times(TIMES)
 
-    def along(options: list[Options]) -> tuple[Line, ...]:
-        pairs = {e: [matrices(truth, one, e, times) for one in options] for e in EPSILONS}
-        return tuple({f"ε = {e:g}": [p[i] for p in line] for e, line in pairs.items()}
-                     for i in (0, 1))  # fmt: skip
+    def along(options: list[Options]) -> dict[float, list[Floats]]:
+        return {e: [matrices(truth, one, e, times) for one in options] for e in EPSILONS}
 
-    by_size, cells = along([options(k, "0.3") for k in sizes])
+    sized, shared = (
+        along([options(k, TAKEN) for k in sizes]),
+        along([options(3, h) for h in shares]),
+    )
+    (by_size, cells), (by_share, _) = map(estimates, (sized, shared))
     title = f"{name}, max_relevance"
     result.plot(f"{title}, h = 0.3", "correlation of distance matrices", sizes, by_size,
                 "size k of contexts", logarithmic=False)  # fmt: skip
     result.plot(f"{title}, h = 0.3", "L1 per cell of distance matrices", sizes, cells,
                 "size k of contexts", logarithmic=False)  # fmt: skip
-    by_share, _ = along([options(3, h) for h in shares])
     result.plot(f"{title}, k = 3", "correlation of distance matrices", [float(h) for h in shares],
                 by_share, "share h of ε for contexts", logarithmic=False)  # fmt: skip
     result.plot(
@@ -59,6 +66,71 @@ def run(result: Result, setting: Setting, name: str) -> None:
         HOLDS if max(low) - min(low) <= 0.1 else OTHERWISE,
         "noise grows with k: each table gets ε/k",
     )
+    first, last = (sized[e][-1][1] for e in EPSILONS)
+
+    def draw() -> float:
+        one, other = (matrices(truth, options(SIZES[-1], TAKEN), e, 1)[1, 0] for e in EPSILONS)
+        return float(one - other)
+
+    what = f"{name}, k = {SIZES[-1]}: the L1 per cell of distance matrices"
+    judge_fall(result, setting, what, first, last, draw)
+    runs = dict(zip(shares, (one[0] for one in shared[EPSILONS[0]]), strict=True))
+
+    def correlated(share: str) -> float:
+        return float(matrices(truth, options(3, share), EPSILONS[0], 1)[0, 0])
+
+    if TAKEN in runs:
+        judge_shares(result, setting, name, runs, correlated)
+
+
+def judge_fall(
+    result: Result,
+    setting: Setting,
+    what: str,
+    first: Floats,
+    last: Floats,
+    draw: Callable[[], float],
+) -> None:
+    """Whether an error falls with ε, from its values at the least ε and at the largest one.
+
+    ``draw`` is the difference of two further values.
+    """
+    equal = FALL * float(first.mean())
+    value, half = mean(setting.narrowed((first - last).tolist(), draw, equal))
+    result.compare(
+        f"{what} falls with ε", f"by {value:.4f} ± {half:.4f} of {first.mean():.4f}",
+        Difference(value, half, equal), "noise drowns the distances at every ε tried",
+    )  # fmt: skip
+
+
+def judge_shares(
+    result: Result,
+    setting: Setting,
+    name: str,
+    runs: Mapping[str, Floats],
+    draw: Callable[[str], float],
+) -> None:
+    """Whether ``TAKEN`` is as good as the best share of ε, from correlations at the least ε.
+
+    ``draw`` is one further correlation at a share.
+    """
+    best = max(runs, key=lambda share: float(runs[share].mean()))
+    gaps = (runs[TAKEN] - runs[best]).tolist()
+    gap, half = mean(setting.narrowed(gaps, lambda: draw(TAKEN) - draw(best), EQUAL, no_less=True))
+    result.compare(
+        f"{name}: h = {TAKEN} is as good a share of ε for contexts as any",
+        f"the best of those tried is h = {best}, with a correlation that is higher by "
+        f"{-gap:.3f} ± {half:.3f} at ε = {EPSILONS[0]:g}",
+        Difference.no_less(gap, half, EQUAL), "another share leaves less noise where it decides",
+    )  # fmt: skip
+
+
+def estimates(runs: Mapping[float, list[Floats]]) -> tuple[Line, ...]:
+    """Correlation, and L1 per cell, as lines by ε."""
+    return tuple(
+        {f"ε = {e:g}": [mean(one[number]) for one in line] for e, line in runs.items()}
+        for number in (0, 1)
+    )
 
 
 def options(size: int, share: str) -> Options:
@@ -70,11 +142,9 @@ def options(size: int, share: str) -> Options:
     )
 
 
-def matrices(
-    truth: Truth, choice: Options, epsilon: float, times: int
-) -> tuple[Estimate, Estimate]:
+def matrices(truth: Truth, choice: Options, epsilon: float, times: int) -> Floats:
     """Correlation (targets of three values or more), and L1 per cell, against the same without
-    noise; ε a target."""
+    noise, (2, times); ε a target."""
     best = {one.attribute.name: one.matrix for one in truth.metric(truth.contexts(choice))}
     learners = [truth.learner(choice, a.name) for a in truth.public.attributes]
     likeness, apart = [], []
@@ -87,7 +157,7 @@ def matrices(
                 ours.append(correlation(one.matrix, true))
         likeness.append(float(np.mean(ours)))
         apart.append(float(np.mean(errors)))
-    return mean(likeness), mean(apart)
+    return np.array([likeness, apart])
 
 
 def expected_noise(epsilon: float, tables: int) -> float:

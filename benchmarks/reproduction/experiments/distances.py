@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Setting, for_each, rows_of
 from benchmarks.data.tables import read_table
 from benchmarks.distances.metric_evaluation import (
@@ -22,6 +23,7 @@ from benchmarks.distances.metric_evaluation import (
 )
 from benchmarks.reproduction.papers import DISTANCES
 from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result, mean
+from benchmarks.rho import rho_of
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.model.sensitivity import Sensitivity
 
@@ -47,6 +49,15 @@ ARMS = {
         for mode in (Sensitivity.GLOBAL, Sensitivity.LOCAL)
     },
 }
+#: The line of this product, which the paper does not have: a query without options, in an account
+#: that counts in ρ.
+OWN = "this service, in ρ"
+OWN_OPTIONS = Options(Context.MAX_RELEVANCE, context_size=SIZE)
+
+
+def loss_of(way: str, epsilon: float) -> PrivacyLoss:
+    """The loss at ε: of ``OWN`` the ρ that an account of ε holds, as ``rho_of`` has it."""
+    return rho_of(epsilon) if way == OWN else PrivacyLoss.parse(repr(epsilon))
 
 
 def learners(truth: Truth, options: Options) -> list[Repeated]:
@@ -62,13 +73,14 @@ def quality(truth: Truth, epsilons: Sequence[float], times: int) -> Scores:
     binary."""
     scores: Scores = {measure: {} for measure in MEASURES}
     place = {a.name: number for number, a in enumerate(truth.public.attributes)}
-    for arm, options in ARMS.items():
+    for arm, options in {**ARMS, OWN: OWN_OPTIONS}.items():
         true = truth.contexts(options)
         best = {one.attribute.name: one.matrix for one in truth.metric(true)}
         by_target = learners(truth, options)
         for epsilon in epsilons:
             values: list[list[float]] = [[], []]
-            for metrics in zip(*(one.answers(epsilon, times) for one in by_target), strict=True):
+            loss = loss_of(arm, epsilon)
+            for metrics in zip(*(one.answers(loss, times) for one in by_target), strict=True):
                 likeness, matches = [], []
                 for one in (one for metric in metrics for one in metric):
                     name = one.attribute.name
@@ -94,7 +106,7 @@ def run(result: Result, setting: Setting, name: str) -> None:
     for measure, arms in scores.items():
         lines = {arm: [mean(values) for values in line] for arm, line in arms.items()}
         result.plot(f"{name}, k = 3, h = 0.3", measure, epsilons, lines, "ε a target")
-        result.stored[measure] = {arm: [v for v, _ in line] for arm, line in lines.items()}
+        result.stored[measure] = {arm: [v for v, _ in lines[arm]] for arm in ARMS}
     if "correlation" in scores:
         judge(result, name, scores["correlation"])
 

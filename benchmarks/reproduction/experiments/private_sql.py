@@ -14,9 +14,18 @@ from numpy.typing import NDArray
 
 from benchmarks.bench import Setting, edges_of, for_each
 from benchmarks.data.graphs import graph_dataset, graph_records, induced, read_edge_list
+from benchmarks.reproduction.experiments.influential_nodes import OWN
 from benchmarks.reproduction.papers import DAMPENING
 from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result, exact, mean
-from benchmarks.selections.cases import BETWEENNESS, BOUNDS, EPSILONS, Case, true_order
+from benchmarks.selections.cases import (
+    BETWEENNESS,
+    BOUNDS,
+    EPSILONS,
+    UTILITY,
+    Case,
+    true_order,
+)
+from benchmarks.selections.defaults import Place, ranking, recalls
 from mechanisms.kernels.graphs.graph import compressed_rows
 from mechanisms.model.sensitivity import Sensitivity
 
@@ -90,8 +99,9 @@ def run(result: Result, setting: Setting, name: str) -> None:
     rng = np.random.default_rng(setting.seed)
     cases = samples(setting, name)
     times = setting.times(TIMES)
-    private = np.zeros((len(epsilons), times, len(cases)))
-    recalls: dict[str, list[list[float]]] = {str(s): [] for s in Sensitivity}
+    private, served = np.zeros((2, len(epsilons), times, len(cases)))
+    own = ranking(UTILITY, K).body()
+    expected: dict[str, list[list[float]]] = {str(s): [] for s in Sensitivity}
     for place, case in enumerate(cases):
         views = path_counts(adjacency(case))
         best = true_order(case)[:K]
@@ -100,10 +110,12 @@ def run(result: Result, setting: Setting, name: str) -> None:
             for number in range(times):
                 drawn = top(views, K, epsilon, rng)
                 private[at, number, place] = np.isin(drawn, best).mean()
+            served[at, :, place] = recalls(Place(case.dataset, case.records), own, epsilon, times)
         for way, line in case.lines(BETWEENNESS, K, epsilons, best).items():
-            recalls[way].append([value for value, _ in line])
-    lines = {way: exact(np.mean(values, axis=0)) for way, values in recalls.items()}
-    lines[RIVAL] = [mean(values.mean(axis=1)) for values in private]
+            expected[way].append([value for value, _ in line])
+    lines = {way: exact(np.mean(values, axis=0)) for way, values in expected.items()}
+    for way, each in ((RIVAL, private), (OWN, served)):
+        lines[way] = [mean(values.mean(axis=1)) for values in each]
     result.plot(f"{name}, {SAMPLES} samples of {SIZE} nodes, top {K}", "recall", epsilons, lines)
     # An ε that is not reached counts as infinite.
     first = {

@@ -16,11 +16,19 @@ from benchmarks.distances.metric_evaluation import (
     adjusted_rand,
     correlation,
     crossed,
+    mutual_information,
     neighbour_accuracy,
+    one_hot_points,
     squares,
     ward,
 )
-from benchmarks.reproduction.experiments.clusters import clustered, k_means, rows_and_classes
+from benchmarks.reproduction.experiments.clusters import (
+    K_MEANS,
+    MEASURES,
+    clustered,
+    k_means,
+    rows_and_classes,
+)
 from benchmarks.reproduction.experiments.distances import ARMS, quality
 from mechanisms.clustering.encoding import one_hot
 from mechanisms.distances.learn import learn
@@ -57,17 +65,28 @@ def test_with_much_loss_every_arm_finds_what_it_aims_at() -> None:
 
 def test_clusters_of_tables_that_have_them_are_found() -> None:
     result = rows_and_classes(SMALL, [1e5], 2)
-    for measure in ("Ward", "5-NN"):
+    for measure in MEASURES:
         for line in result[measure].values():
             assert line[0].min() > 0.9
     found_too = k_means(SMALL, [1e5], 3)
     assert list(found_too) == ["learned", "one-hot", "metric without noise"]
-    assert all(line[0].shape == (3,) for line in found_too.values())
+    assert all(line[0].shape == (3, len(K_MEANS)) for line in found_too.values())
     codes = one_hot(SMALL.public.attributes, 16)
     # One in seven ends in a poor optimum. Centres of noise alone agree by 0.19 ± 0.16.
-    assert max(clustered(SMALL.table, codes, 1e5) for _ in range(10)) > 0.9
-    noise = [clustered(SMALL.table, codes, 1e-3) for _ in range(10)]
-    assert float(np.mean(noise)) < 0.6
+    index, information, within = np.transpose(
+        [clustered(SMALL.table, codes, 1e5) for _ in range(10)]
+    )
+    assert index.max() > 0.9
+    assert information.max() > 0.9
+    # Around the means of the classes, in a box of side 1.
+    where, classes = one_hot_points(SMALL.table, np.arange(300)), SMALL.table.classes
+    apart = [
+        ((where[classes == c] - where[classes == c].mean(axis=0)) ** 2).sum() for c in range(3)
+    ]
+    assert within[index.argmax()] == pytest.approx(sum(apart) / where.size, rel=0.02)
+    noise = np.mean([clustered(SMALL.table, codes, 1e-3) for _ in range(10)], axis=0)
+    assert noise[0] < 0.6
+    assert noise[2] > within.min()
 
 
 def test_random_contexts_have_an_adjusted_score_of_nothing() -> None:
@@ -99,6 +118,17 @@ def test_the_adjusted_rand_index() -> None:
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 3, (200, 2, 60))
     assert np.mean([adjusted_rand(crossed(*two)) for two in labels]) == pytest.approx(0, abs=0.01)
+
+
+def test_mutual_information_is_that_of_the_field() -> None:
+    assert mutual_information(np.array([[5, 0], [0, 7]])) == pytest.approx(1)
+    assert mutual_information(np.array([[2, 4], [3, 6]])) == pytest.approx(0)
+    assert mutual_information(np.array([[4]])) == 1
+    # Entropies ln 2 and (3/4)·ln(4/3) + (1/4)·ln 4; together (1/2)·ln 2 + ln 2 over four rows.
+    apart = 0.75 * np.log(4 / 3) + 0.25 * np.log(4)
+    shared = np.log(2) + apart - 1.5 * np.log(2)
+    result = mutual_information(np.array([[2, 0], [1, 1]]))
+    assert result == pytest.approx(2 * shared / (np.log(2) + apart))
 
 
 def test_ward_and_neighbours_see_two_heaps() -> None:

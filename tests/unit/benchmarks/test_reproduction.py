@@ -143,11 +143,14 @@ def test_a_full_run_repeats_until_a_claim_is_decided(tmp_path: Path) -> None:
         ((result,),) = [[*files.results(tmp_path)]]
         return dict(result["claims"][0])
 
-    assert Run(one, tmp_path, Setting(tmp_path), 1, lambda _: None).all()
+    said: list[str] = []
+    assert Run(one, tmp_path, Setting(tmp_path), 1, said.append).all()
     assert (claim()["verdict"], claim()["seen"]) == (Verdict.OPEN, "6 runs")
-    full = Run(one, tmp_path, Setting(tmp_path, full=True), 1, lambda _: None)
+    assert said[-1] == "undecided: compared: ours is larger: 6 runs"
+    full = Run(one, tmp_path, Setting(tmp_path, full=True), 1, said.append)
     assert full.stored(*one) is None
     assert full.all()
+    assert not said[-1].startswith("undecided")
     assert claim()["verdict"] == Verdict.FAILS
     assert int(claim()["seen"].split()[0]) > 50
     # What is decided is taken over, by either kind of run.

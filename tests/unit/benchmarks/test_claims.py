@@ -1,0 +1,193 @@
+"""The judges of claims: their verdicts on numbers that bear them out, and on seeded wrong ones."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.bench import Setting
+from benchmarks.data.tables import PLANTED, planted
+from benchmarks.distances.metric_evaluation import Truth
+from benchmarks.reproduction.experiments import (
+    adult_contexts,
+    clusters,
+    context_effects,
+    noise_orders,
+)
+from benchmarks.reproduction.experiments import planted_contexts as contexts
+from benchmarks.reproduction.experiments.gowalla_counts import LEVELS
+from benchmarks.result import FAILS, HOLDS, OPEN, Difference, Estimate, Result, Verdict
+from mechanisms.distances.options import Context, Options
+
+SETTING, FULL = Setting(Path()), Setting(Path(), full=True)
+NOISY = np.random.default_rng(1).normal(size=40)
+
+
+@pytest.mark.parametrize(
+    ("value", "half", "verdict"),
+    [(0.3, 0.1, HOLDS), (-0.04, 0.01, HOLDS), (-0.2, 0.05, FAILS), (-0.1, 0.2, OPEN)],
+)
+def test_to_be_less_by_little_is_to_be_no_less(value: float, half: float, verdict: Verdict) -> None:
+    assert Difference.no_less(value, half, equal=0.1).verdict is verdict
+
+
+def never() -> float:
+    raise AssertionError("the numbers decide: nothing more is drawn")
+
+
+def verdicts(result: Result) -> list[Verdict]:
+    return [claim.verdict for claim in result.claims]
+
+
+# ---- planted contexts --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("members", [[0], [1, 3], [0, 2, 4]])
+def test_the_chance_of_all_wanted_is_that_of_draws_in_turn(members: list[int]) -> None:
+    weights = np.array([0.2, 1.0, 3.0, 0.5, 2.0])
+    chance = 0.0
+    for order in permutations(members):
+        rest, product = weights.sum(), 1.0
+        for one in order:
+            product *= weights[one] / rest
+            rest -= weights[one]
+        chance += product
+    assert contexts.chance_of_all(weights, members) == pytest.approx(chance)
+
+
+def test_what_has_no_rival_is_certain() -> None:
+    assert contexts.chance_of_all(np.array([1.0, 0.0, 0.5]), [0, 2]) == 1
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_attributes_follow_their_clusters(name: str) -> None:
+    sizes, ones = PLANTED[name]
+    table = planted(name, 0.0)
+    assert np.bincount(table.classes).tolist() == list(sizes)
+    codes = [table.records.codes[f"x{number}"] for number in range(11)]
+    for one, column in zip(ones, codes, strict=False):
+        assert (column == (table.classes == one)).all()
+    # The others are coins, of which two of table C agree with a cluster in 65 % of the rows.
+    for number, column in enumerate(codes[len(ones) :]):
+        agree = float((column == (table.classes == number % 2)).mean())
+        assert agree == pytest.approx(0.65 if name == "C" and number < 2 else 0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_contexts_are_found_without_noise_and_missed_in_it(name: str) -> None:
+    table = planted(name, 0.1)
+    size = len(contexts.planted_context(table))
+    for context in contexts.DRAWN:
+        little, much = contexts.exact_chances(table, context, [1e-9, 1e4])
+        # By chance alone it is one of all sets of its size, of ten other attributes.
+        assert little == pytest.approx(1 / {3: 120, 4: 210}[size], rel=1e-3)
+        assert much == pytest.approx(1)
+    options = Options(Context.MAX_RELEVANCE, context_size=size, context_share=contexts.HALF)
+    assert contexts.hits(Truth(table), options, 1e4, 3) == [1, 1, 1]
+
+
+def test_planted_contexts_are_judged_by_their_chances() -> None:
+    def judged(chances: list[float], noisy: list[float]) -> list[Verdict]:
+        result = Result()
+        contexts.judge(result, SETTING, "a table", chances, noisy, never)
+        return verdicts(result)
+
+    noisy = (0.2 + 0.01 * NOISY).tolist()
+    assert judged([0.5, 0.95], noisy) == [HOLDS, HOLDS]
+    assert judged([0.5, 0.5], noisy) == [FAILS, HOLDS]
+    assert judged([0.0, 0.1], noisy) == [FAILS, FAILS]
+
+
+# ---- distances ---------------------------------------------------------------------------------
+
+
+def test_a_fall_of_an_error_is_seen() -> None:
+    def judged(last: float) -> Verdict:
+        result = Result()
+        first = 1 + 0.01 * NOISY
+        context_effects.judge_fall(result, SETTING, "L1", first, last - 0.01 * NOISY, never)
+        (verdict,) = verdicts(result)
+        return verdict
+
+    assert judged(0.5) is HOLDS
+    assert judged(0.999) is FAILS
+    assert judged(1.5) is FAILS
+
+
+def test_the_share_of_the_paper_is_held_against_the_best() -> None:
+    def judged(setting: Setting, taken: float, spread: float) -> Verdict:
+        result, middles, rng = Result(), {"0.3": taken, "0.7": 0.9}, np.random.default_rng(2)
+
+        def draw(share: str) -> float:
+            return middles[share] + spread * float(rng.normal())
+
+        runs = {share: np.array([draw(share) for _ in range(40)]) for share in middles}
+        context_effects.judge_shares(result, setting, "a table", runs, draw)
+        (verdict,) = verdicts(result)
+        return verdict
+
+    assert judged(SETTING, 0.89, spread=0.01) is HOLDS
+    assert judged(SETTING, 0.95, spread=0.01) is HOLDS
+    assert judged(SETTING, 0.6, spread=0.01) is FAILS
+    assert judged(SETTING, 0.75, spread=0.3) is OPEN
+    assert judged(FULL, 0.75, spread=0.3) is FAILS
+    assert judged(FULL, 0.87, spread=0.3) is HOLDS
+
+
+def test_distances_that_are_near_are_told_from_those_that_are_not() -> None:
+    def judged(middle: float, setting: Setting = SETTING, draw: float | None = None) -> Verdict:
+        result = Result()
+        runs = (middle + 0.02 * NOISY).tolist()
+        adult_contexts.judge_near(result, setting, runs, never if draw is None else lambda: draw)
+        (verdict,) = verdicts(result)
+        return verdict
+
+    assert judged(0.95) is HOLDS
+    assert judged(0.7) is FAILS
+    assert judged(0.7, FULL) is FAILS
+
+
+def test_clusters_are_judged_by_each_measure() -> None:
+    def judged(*gaps: float) -> list[Verdict]:
+        result = Result()
+        runs = np.array(gaps) + 0.005 * NOISY[:, None]
+        clusters.judge_k_means(result, SETTING, "a table", runs, never)
+        return verdicts(result)
+
+    # The variance is better where it is less.
+    assert judged(0.5, 0.5, -0.1) == [HOLDS, HOLDS, HOLDS]
+    assert judged(-0.5, 0.5, 0.1) == [FAILS, HOLDS, FAILS]
+    assert judged(0.5, 0.03, -0.001) == [HOLDS, FAILS, FAILS]
+
+
+# ---- the order of mechanisms -------------------------------------------------------------------
+
+
+def measured(smooth: float, half: float = 0.0) -> list[dict[str, Estimate]]:
+    return [{LEVELS: (1.0, 0.0), "smooth_sensitivity": (smooth, half)}] * 2
+
+
+def test_the_order_by_error_and_by_time_follows_the_numbers() -> None:
+    def judged(by_error: float, by_time: float) -> list[Verdict]:
+        result = Result()
+        equal = np.log10(noise_orders.EQUAL)
+        two = (Difference(np.log10(one), 0.01, equal) for one in (by_error, by_time))
+        noise_orders.judge(result, "a rival", *two)
+        return verdicts(result)
+
+    assert judged(2.0, 3.0) == [HOLDS, HOLDS, HOLDS]
+    assert judged(0.5, 3.0) == [FAILS, HOLDS, HOLDS]
+    assert judged(2.0, 1.0) == [HOLDS, FAILS, HOLDS]
+    assert judged(0.5, 1.1) == [FAILS, FAILS, FAILS]
+
+
+def test_errors_and_seconds_are_compared_by_their_ratios() -> None:
+    rival = "smooth_sensitivity"
+    assert noise_orders.more_accurate(measured(100.0), rival).value == pytest.approx(2)
+    assert noise_orders.more_accurate(measured(0.1), rival).verdict is FAILS
+    assert noise_orders.more_accurate(measured(1.3, half=1.0), rival).verdict is OPEN
+    assert noise_orders.quicker(np.array([[1.0, 2.0], [10.0, 20.0]]), 1) == pytest.approx(1)
+    assert noise_orders.growth([10, 100, 1000], [2.0, 200.0, 20_000.0]) == pytest.approx(2)
