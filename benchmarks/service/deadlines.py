@@ -1,8 +1,9 @@
 """How long after their work answers leave: deadlines of default options beside the median work.
 
 The deadline is the quote's, of a real service; the work is the same query in this process, on the
-arrays that the service has prepared. The public cost is worked out by the speeds of this machine,
-and so are the parts of it that the kinds of work take. With the tree before, both services are
+arrays that the service has prepared. The public cost, worked out by the speeds of this machine,
+stands beside the seconds of a processor, all threads together, with the parts that kinds of work
+take of it. With the tree before, both services are
 asked over HTTP in the same rounds, with their default settings.
 """
 
@@ -25,7 +26,7 @@ from benchmarks.bench import BEFORE, Bar, Bench, Setting, edges_of, rows_of
 from benchmarks.data.graphs import graph_dataset, read_nodes
 from benchmarks.draws.together import speeds_of_machine
 from benchmarks.result import Cell, Result
-from benchmarks.rounds import Rounds
+from benchmarks.rounds import Rounds, clocked
 from benchmarks.service.real_graphs import GRAPHS as BOUNDS
 from benchmarks.service.real_graphs import register
 from benchmarks.service.session import AMPLE, CSV, Session
@@ -144,14 +145,20 @@ def seconds_of(session: Session, dataset: str, query: Mapping[str, Any]) -> floa
     return time.perf_counter() - started
 
 
-def worked(query: Query, context: QueryContext, times: int) -> float:
-    """The median seconds of the work of a query, after one run that does not count."""
-    seconds = []
-    for _ in range(times + 1):
-        started = time.perf_counter()
+def worked(query: Query, context: QueryContext, times: int) -> tuple[float, float]:
+    """The median seconds of the work of a query by the clock, and those of a processor, after one
+    run that does not count."""
+
+    def work() -> None:
         answer_text(query, context.dataset, 1, query.compute(context).answer)
-        seconds.append(time.perf_counter() - started)
-    return median(seconds[1:])
+
+    work()
+    clock, used = [], []
+    for _ in range(times):
+        before = time.process_time()
+        clock.append(clocked(work)[0])
+        used.append(time.process_time() - before)
+    return median(clock), median(used)
 
 
 def run(result: Result, setting: Setting) -> None:
@@ -168,21 +175,21 @@ def run(result: Result, setting: Setting) -> None:
                 asking = {"dataset": name, "epsilon": "1", "query": query}
                 quote = session.send("analyst", "POST", "/v1/quotes", json=asking)
                 context = QueryContext(records, dataset, loss, SystemRandomness(), executor)
-                asked = QUERY.validate_json(json.dumps(query))
-                work = worked(asked, context, setting.times(5))
-                cost = asked.cost(dataset, loss)
+                model = QUERY.validate_json(json.dumps(query))
+                work, used = worked(model, context, setting.times(5))
+                cost = model.cost(dataset, loss)
                 seconds = cost.seconds(speeds)
                 allowed = TIMES * work + TICKS * TICK
                 label = f"{name}: {named(query)}"
                 table.append([label, quote["seconds"], work, quote["seconds"] / allowed])
                 kinds = main_kinds(speeds, cost.work, seconds)
-                parts.append([label, seconds, work, seconds / work, kinds])
+                parts.append([label, seconds, used, seconds / used, kinds])
                 result.measure(f"{label}: deadline / what is worth waiting for",
                                quote["seconds"] / allowed, "×")  # fmt: skip
         columns = ["query", "deadline in s", "median work in s", "of 4 × work + 2 ticks"]
         result.table(f"{name}: deadlines of default options", columns, table)
-        columns = ["query", "public cost in s", "median work in s", "cost / work", "cost by kind"]
-        result.table(f"{name}: what public costs are made of", columns, parts)
+        columns = ["query", "public cost", "of a processor", "cost / used", "cost by kind"]
+        result.table(f"{name}: public costs in s", columns, parts)
 
 
 def main_kinds(speeds: Speeds, work: Work, seconds: float) -> str:

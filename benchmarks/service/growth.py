@@ -36,7 +36,8 @@ QUERY, PAGE = "a paid query", "a page of their list"
 MOST: Mapping[str, Mapping[str, float]] = {
     "entries": {CHARGED: 0.1, VERIFIED: 1.1},
     "analysts": {QUERY: 0.1, PAGE: 0.1},
-    "datasets": {QUERY: 0.1, PAGE: 0.1},
+    # The list reads the ids of all datasets that the analyst may see.
+    "datasets": {QUERY: 0.1, PAGE: 0.25},
     "clients": {QUERY: 0.1},
 }
 SECONDS = {"entries": 400.0, "analysts": 80.0, "datasets": 200.0, "clients": 60.0}
