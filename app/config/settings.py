@@ -363,8 +363,12 @@ class Settings(BaseSettings):
         return self.workers or os.cpu_count() or 1
 
     def slots(self) -> int:
-        """The most heavy queries that run at the same time in one process."""
-        return max(1, (3 if self.kernel_threads() <= 4 else 4) // self.processes)
+        """The most heavy queries that run at the same time in one process, by its own settings.
+
+        Of several processes each has a share of the slots that one process alone would have.
+        """
+        whole = 3 if self.kernel_threads() * self.processes <= 4 else 4
+        return max(1, whole // self.processes)
 
     def of_each_process(self) -> Self:
         """These settings with the share of the machine that each of the processes may take."""

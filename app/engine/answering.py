@@ -93,9 +93,9 @@ class UnderWay:
     task: asyncio.Task[Reply]
     #: Seconds from the beginning of the query to its deadline. Each missed deadline doubles it.
     length: float
-    #: True if the caller waits for the deadline. Otherwise the reply 202 leaves earlier, and work
-    #: on the event loop would delay it by its run time.
-    is_awaited: bool
+    #: The monotonic time until which the caller waits. If the deadline comes later, the reply 202
+    #: leaves before it, and work on the event loop would delay that reply by its run time.
+    awaited_until: float
 
     @property
     def is_first(self) -> bool:
@@ -207,8 +207,8 @@ class Answering:
             )
             ticket = Ticket(analyst.id, self._clock.length(seconds), seconds, priced.cost.bytes)
             charged: asyncio.Future[UnderWay] = asyncio.get_running_loop().create_future()
-            is_awaited = wait > 0 and wait >= ticket.length
-            run = self._run(reserve, request, priced, records, ticket, charged, is_awaited)
+            awaited_until = time.monotonic() + wait
+            run = self._run(reserve, request, priced, records, ticket, charged, awaited_until)
             task = asyncio.create_task(run)
         finally:
             if task is None:
@@ -231,7 +231,7 @@ class Answering:
         records: Records,
         ticket: Ticket,
         charged: asyncio.Future[UnderWay],
-        is_awaited: bool,
+        awaited_until: float,
     ) -> Reply:
         """Charge a query, do its work, and return its reply, or the one stored under its key.
 
@@ -251,7 +251,7 @@ class Answering:
             assert task is not None, "this coroutine runs in a task"
             begun = self._scheduler.enter(ticket, now)
             under_way = UnderWay(
-                outcome, records, ticket, now, begun, task, ticket.length, is_awaited
+                outcome, records, ticket, now, begun, task, ticket.length, awaited_until
             )
             self._under_way[outcome.query_id] = under_way
             if self._keeper is None:
@@ -403,7 +403,8 @@ class Answering:
             under_way.ticket,
             priced.cost.work.keys(),
         )
-        if under_way.is_awaited and ticket.cost <= INLINE and kinds <= self._warm:
+        is_awaited = under_way.begun.result() + under_way.length <= under_way.awaited_until
+        if is_awaited and ticket.cost <= INLINE and kinds <= self._warm:
             job = self._execution.inline(self._compute, under_way, request, priced)
         else:
             job = self._execution.job(self._compute, under_way, request, priced)

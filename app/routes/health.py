@@ -58,6 +58,7 @@ class _Exposition(Response):
     response_class=_Exposition,
     responses=problems(NotFound),
 )
-async def exposition(request: Request, services: ServicesDep) -> Response:
+def exposition(request: Request, services: ServicesDep) -> Response:
     """Show Prometheus metrics to the operator's token (`PURSE_METRICS_TOKEN`); else 404."""
+    # Runs in a thread, because the files of several processes are read and merged.
     return _Exposition(health.exposition(services, request.headers.get("authorization", "")))

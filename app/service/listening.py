@@ -106,7 +106,9 @@ def _application(create: Callable[[Settings], FastAPI], settings: Settings) -> F
         _follow_parent()
         for file in Path(os.environ[FOLDER]).glob("gauge_live*.db"):
             pid = int(file.stem.rpartition("_")[2])
-            if not Path(f"/proc/{pid}").exists():
+            try:
+                os.kill(pid, 0)  # Signal 0 only asks whether the process exists.
+            except ProcessLookupError:
                 mark_process_dead(pid)  # type: ignore[no-untyped-call]  # not annotated
     return create(settings)
 

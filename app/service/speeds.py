@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -117,14 +117,11 @@ class MachineSpeeds:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Hold the lock of this file; without effect in a folder that cannot be written."""
-    try:
-        file = path.open("a")
-    except OSError:
-        yield
-        return
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Hold the lock of this file; without effect where a folder cannot be written or locked."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            file = stack.enter_context(path.open("a"))
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

@@ -118,7 +118,7 @@ class Webhook:
             return
         now_us = self._now_us()
         until_us = (now_us - LAG_US) // MINUTE_US * MINUTE_US
-        since_us = max(int(self._file.read_text("ascii")), now_us - GIVEN_UP_US)
+        since_us = max(self._sent_until(), now_us - GIVEN_UP_US)
         if until_us <= since_us:
             return
         notices, changed = events.between(self._database, since_us, until_us)
@@ -190,13 +190,20 @@ class Webhook:
 
         # Danger: timeouts of httpx limit one read. A receiver that sends a byte now and then would
         # block this thread, and the shutdown of the service, which waits for it. So the whole
-        # exchange has a limit.
+        # exchange has a limit. Only the look-up of a name has its own, that of the system.
         async with (
             asyncio.timeout(PATIENCE),
             httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client,
             client.stream("POST", self._target.address, content=body, headers=headers) as reply,
         ):
             return reply.status_code  # The body of the reply is never read.
+
+    def _sent_until(self) -> int:
+        try:
+            return int(self._file.read_text("ascii"))
+        except ValueError:
+            # A power failure may leave an empty file. Then notices are sent again: those of a day.
+            return 0
 
     def _advance(self, us: int) -> None:
         temporary = self._file.with_name(f".{FILE}.{token_hex(8)}")

@@ -8,6 +8,7 @@ records. So there are no durations of uploads, and none of the usual process met
 import time
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -74,6 +75,8 @@ class Metrics:
             lambda verb, route, status: self._requests.labels(verb, route, str(status or "aborted"))
         )
         self._durations = cache(self._seconds.labels)
+        # A gauge may be registered once, and both a scrape and a background thread register it.
+        self._refreshing = Lock()
         self._gauges: dict[str, Gauge] = {}
         self._failures: dict[str, float] = {}
         # A gauge that nothing measures yet is unknown, and 0 would look like a measurement.
@@ -111,16 +114,17 @@ class Metrics:
         Where several processes are merged, a gauge begins with its first number: an unknown one
         among them would hide the worst of the others.
         """
-        for name, read in self._reads.items():
-            number = read()
-            if number is None and self._several:
-                continue
-            if name not in self._gauges:
-                text, merge = GAUGES[name]
-                self._gauges[name] = Gauge(
-                    f"privypurse_{name}", text, registry=self._registry, multiprocess_mode=merge
-                )
-            self._gauges[name].set(NAN if number is None else number)
+        with self._refreshing:
+            for name, read in self._reads.items():
+                number = read()
+                if number is None and self._several:
+                    continue
+                if name not in self._gauges:
+                    text, merge = GAUGES[name]
+                    self._gauges[name] = Gauge(
+                        f"privypurse_{name}", text, registry=self._registry, multiprocess_mode=merge
+                    )
+                self._gauges[name].set(NAN if number is None else number)
 
     def note_source(self, name: str, *, fails: bool) -> None:
         """Note whether the last read of a source failed. No metric names the source."""

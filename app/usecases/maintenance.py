@@ -31,7 +31,6 @@ from storage.database.database import Database
 from storage.database.privileges import grant_service
 from storage.errors import ManagedElsewhere, StorageError
 from storage.files.folders import make_folder
-from storage.people.keys import write_key_file
 from storage.people.users import Users
 from storage.queries.entry_pages import EntryRow
 from storage.records.data_folder import Files
@@ -125,7 +124,8 @@ def migrate(settings: Settings, service_role: str | None) -> None:
 def issue_admin_key(settings: Settings, name: str, file: Path) -> None:
     """Write a new key of the enabled admin ``name`` to a new file, where no admin has one any more.
 
-    The audit trail shows it as a key that this admin issued.
+    The audit trail shows it as a key that this admin issued. No key is issued if the file cannot
+    be written.
     """
     if file.exists():
         raise Refused(f"{file} exists already")
@@ -134,7 +134,10 @@ def issue_admin_key(settings: Settings, name: str, file: Path) -> None:
         admin = users.find(name)
         if admin is None or admin.disabled or "admin" not in admin.roles:
             raise Refused(f"{name} is no enabled admin")
-        write_key_file(file, users.issue_key(name, actor=admin).key)
+        try:
+            users.issue_key(name, actor=admin, key_file=file)
+        except OSError as error:
+            raise Refused(f"{file} cannot be written: {error.strerror}") from error
 
 
 def make_data_folder(settings: Settings) -> None:

@@ -32,6 +32,9 @@ INTERVAL = 5.0
 #: An access token is refreshed this many seconds before it expires, or after nine tenths of its
 #: life if that is later.
 EARLY = 60.0
+#: Of the replies that blame the request, those that may pass by themselves: a timeout, and a limit
+#: of requests.
+AWAY = (408, 429)
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 
@@ -155,6 +158,8 @@ class Login(httpx.Auth):
                     self._tokens.token_endpoint,
                     {**form, "client_id": self._tokens.client_id},
                 )
+            if status in AWAY:
+                raise _NoReply("the provider does not answer")
             if status != 200:
                 raise LoginFailed("the provider does not renew the sign-in: privypurse login")
             self._tokens = self._tokens.renewed(reply)

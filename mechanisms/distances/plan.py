@@ -51,8 +51,8 @@ class Plan:
     size: int
     tables: int
     baseline: tuple[Pair, ...] | None
-    #: True if noisy tables of all pairs replace the requested selection of contexts, because these
-    #: tables have no larger noise.
+    #: True if noisy tables of all pairs replace the requested selection of contexts, because their
+    #: noise is no larger than that of the tables which a selection leaves.
     cheaper: bool = False
 
     @property

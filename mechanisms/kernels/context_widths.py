@@ -33,8 +33,8 @@ def widest(
     """
     reached = others if replace else others - rarest
     farthest = np.append(np.maximum.accumulate(reached[::-1])[::-1], _NONE)
-    # For each distance t, the number of pairs (m, β) with β above t, which are visited one by one.
-    # Pairs are sorted by falling β, so these come first.
+    # For each distance t, the number of pairs (m, β) with β above t. They are visited one by one,
+    # and come first, because pairs are sorted by falling β. ``farthest`` stands for all others.
     pairs = np.searchsorted(-rarest, -distances)
     return _widest(others, rarest, sums, distances, farthest, pairs, rows, replace)
 

@@ -49,9 +49,9 @@ def gini_step(m: int, q: int, bits: int) -> int:
         return 0
     below = (m + q) * (m + q + 1)
     guess = int(float(m) * float(m) / float(below) * float(2 << bits))
-    # The quotient is corrected by how far ``guess`` times the divisor exceeds the dividend. Both
-    # products may overflow 64 bits and wrap around. Their difference is exact all the same: it is
-    # at most twice the divisor in absolute value, so it fits 64 bits.
+    # The quotient is corrected by how far ``guess`` times the divisor exceeds the dividend. This
+    # product and the dividend may overflow 64 bits and wrap around. Their difference is exact all
+    # the same: it is at most twice the divisor in absolute value, so it fits 64 bits.
     over = guess * below - ((m * m) << (bits + 1))
     while over < 0:
         guess, over = guess + 1, over + below

@@ -53,10 +53,11 @@ def step(hits: int, total: int, bits: int, replace: bool, cap: int, t: int) -> i
             below = (total - t) * (total - t - 1)
         else:
             below = max(total - t, 2)
-    # Doubles divide faster. Their quotient, below 2⁵², is off by less than one.
+    # Doubles divide faster. Their quotient, below 2⁵⁰, is off by less than a half. The whole number
+    # below it is at most two less than the exact quotient rounded up, and never more than that.
     quotient = int(float(unit) / float(below))
     quotient += quotient * below < unit
-    quotient -= (quotient - 1) * below >= unit
+    quotient += quotient * below < unit
     return max(1, min(cap, quotient))
 
 

@@ -180,9 +180,9 @@ class _Coins:
 
 def _scaled(y: Floats, shells: Integers) -> Floats:
     """π·2^shell = 2^shell / (1 + e^y), written so that no factor overflows."""
-    # Limits y, the logarithm of the odds against heads, so that no factor overflows. In every shell
-    # above 0 it is at least shell · ln 2. Below −700 the probability of tails is far below the
-    # allowed error.
+    # y is the logarithm of the odds against heads. It is raised to at least −700, so that e^−y does
+    # not overflow; the probability of tails is then below 2^−1000 either way. In a shell above 0,
+    # y is at least shell · ln 2 anyway.
     y = np.maximum(y, np.where(shells > 0, shells * math.log(2), -700.0))
     scaled: Floats = np.exp(shells * math.log(2) - y) / (1 + np.exp(-y))
     return scaled

@@ -73,9 +73,9 @@ def accept(database: Database, log: HeadsLog, *, heads_lost: bool = False) -> li
             record_freeze(connection, "ledger.accept_rollback", accounts, detail)
         present = set(connection.execute(select(_a.id)).scalars())
         gone = [state for id, state in sorted(log.published.items()) if id not in present]
-        # The file is written before the commit, so that no process compares the unfrozen accounts
-        # with older lines and freezes them again. If the commit fails, the accounts stay frozen,
-        # and no published charge is lost.
+        # New lines are appended to the heads files before the commit. Otherwise another process
+        # could compare the unfrozen accounts with the older lines and freeze them again. If the
+        # commit fails, the accounts stay frozen; the new lines repeat every published charge.
         streams = {tip.stream: (tip.seq, tip.head) for tip in read_tips(connection)}
         at_us = read_now(connection)
         log.accept(states, gone, at_us, streams if done else None)

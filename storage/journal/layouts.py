@@ -98,8 +98,9 @@ _KEY_ACCOUNT = Layout(b"privypurse key account 1", "q q q").digest
 request_subject = Layout(b"privypurse request 1", "16s q q").digest
 #: The subject of a release: query id, version of the dataset, end of the lease in microseconds.
 release_subject = Layout(b"privypurse release 1", "16s q q").digest
-#: The end of a query: its id, attempt, version, status, hash of the answer; then moments in
-#: microseconds: when it was settled and released, the attempt's beginning and its lease's end.
+#: The end of a query: its id, attempt, version of the dataset, status, hash of the answer; then
+#: moments in microseconds: when it was settled, when its answer may leave, when the attempt began
+#: and when its lease ends.
 ending_digest = Layout(b"privypurse ending 2", "16s q q q 32s q q q q").digest
 #: The encoding in ledgers of earlier releases, without the last two moments.
 early_ending_digest = Layout(b"privypurse ending 1", "16s q q q 32s q q").digest

@@ -126,7 +126,7 @@ def read_tips(connection: Connection) -> list[Tip]:
     opened, named = _NAMES.get(connection.engine, ({}, set()))
     if not opened.items() <= current.items():
         # Danger: a restored backup lacks streams, and other streams may have been named only by
-        # these. They are tips (heads that no stream names) again, so everything is read anew.
+        # these. The heads of those are named by no stream now, so all first facts are read again.
         opened, named = {}, set()
     new = current.keys() - opened.keys()
     if new:

@@ -57,8 +57,8 @@ class Reserve:
     @property
     def stored_key(self) -> str:
         """The idempotency key, or a unique text in its place if the request has none."""
-        # Idempotency keys of clients are ASCII. So none equals this text, whose first character, a
-        # middle dot, is not ASCII.
+        # The text for a request without a key begins with a middle dot, which is not ASCII. So it
+        # equals no key of a client, because those are ASCII.
         return self.key if self.key is not None else f"·{self.query_id.hex}"
 
 

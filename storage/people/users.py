@@ -216,13 +216,14 @@ class Users:
         actor: User,
         restrictions: Restrictions = NO_RESTRICTIONS,
         open_account: Callable[[Connection, int, str], None] | None = None,
+        key_file: Path | None = None,
     ) -> IssuedKey:
         """One more key for the user, shown here and never again.
 
         ``open_account`` opens the account of a limited key, in the same transaction, given the ids
-        of the user and of the key.
-        Raises: NotFound; ManagedElsewhere for a user of an identity provider: a key would stay
-        valid after the provider has removed the user.
+        of the user and of the key. ``key_file`` is written before the key is committed.
+        Raises: NotFound; OSError if the file cannot be written; ManagedElsewhere for a user of an
+        identity provider: a key would stay valid after the provider has removed the user.
         """
         if restrictions.limited != (open_account is not None):
             raise ValueError("a limited key, and no other, has an account of its own")
@@ -236,6 +237,8 @@ class Users:
             record_key(connection, actor.id, issued.key_id, "key.issue", name, detail)
             if open_account is not None:
                 open_account(connection, user_id, issued.key_id)
+            if key_file is not None:
+                write_key_file(key_file, issued.key)
             return issued
 
         return self._database.write(work)

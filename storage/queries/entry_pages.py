@@ -117,8 +117,9 @@ def page_of_entries(
         return [either(whose), *equal(names), *of_kind, *among]
 
     if any(one is not None for one in (analyst_id, owner_id, datasets, dataset_name, analyst_name)):
-        # The accounts of one owner may be hundreds of thousands, and their entries many more. Most
-        # pages are among the newest entries of all, which one index lists.
+        # An owner may have hundreds of thousands of accounts, with many more entries. Most pages
+        # lie among the newest entries of all accounts, which one index lists, so a page is searched
+        # there first.
         since_us = _window(database, cursor)
         recent = _ENTRIES.where(*admitted(_unindexed))
         if since_us is not None:

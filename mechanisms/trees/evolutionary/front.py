@@ -41,7 +41,7 @@ class Front(Ranking):
 
     sizes: tuple[int, int] = (1, 1)
     #: The share of the loss that releases the noisy sizes of the positive class and of all others.
-    #: Hits of a tree are divided by these sizes.
+    #: The records that a tree classifies rightly are divided by these sizes.
     share: ClassVar[Fraction] = Fraction(1, 20)
 
     def check(self, dataset: Dataset, pool: int, draws: int) -> None:
@@ -67,8 +67,8 @@ class Front(Ranking):
     def steps(self, selector: Selector, loss: PrivacyLoss, draws: int) -> tuple[Step, ...]:
         """A step per draw, because each draw has scores of its own."""
         share, _ = loss.shares(draws)
-        ((what, bound),) = [(step.what, step.bound) for step in selector.steps(share, 1, "peeled")]
-        return repeated(what, loss, draws, lambda spent: bound and selector.rho_bound(spent, 1))
+        (one,) = selector.steps(share, 1, "peeled")
+        return repeated(one.what, loss, draws, lambda spent: selector.rho_bound(spent, 1))
 
     def factors(self, draw: int, draws: int) -> tuple[int, int]:
         """The public factors of a true positive and a true negative; the larger is 2^BITS.

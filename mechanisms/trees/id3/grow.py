@@ -43,7 +43,7 @@ class Id3:
     selector: Selector
     prune: bool
     #: A leaf above the greatest depth spends the loss that its path has left, so every path costs
-    #: as much as the longest one. True if this counts what is left in ρ, False if in ε.
+    #: as much as the longest one. What is left is counted in ρ if this is True, else in ε.
     in_rho: bool = False
 
     @property

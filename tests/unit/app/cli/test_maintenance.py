@@ -309,6 +309,10 @@ def test_an_admin_without_a_key_gets_a_new_one(shop: Service, tmp_path: Path) ->
         shop.keys["new"],
         keys,
     )
+    # Nor is one issued that no file could hold.
+    status, _, err = run("admin-key", "ada", file / "within", "--data", data)
+    assert (status, "cannot be written" in err) == (1, True)
+    assert shop("ada", "GET", "/v1/users/ada/keys").json() == keys
     assert run("verify", "--data", data)[0] == 0
 
 

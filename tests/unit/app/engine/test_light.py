@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -26,7 +27,7 @@ WHERE = {**COUNT, "where": {"attribute": "sex", "in": ["F"]}}
 
 
 def test_the_first_may_compile_and_gets_a_thread(
-    people: Service, monkeypatch: pytest.MonkeyPatch
+    people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = []
     compute = StatisticQuery.compute
@@ -48,6 +49,21 @@ def test_the_first_may_compile_and_gets_a_thread(
     headers = {"Prefer": "respond-async"}
     assert people("ana", "POST", "/v1/queries", json=body, headers=headers).status_code == 202
     until(lambda: len(threads) == 6)
+    assert threads[-1].startswith("job")
+    # Nor does whoever waits, but no longer than the ledger takes to charge the query.
+    ledger = application.state.services.answering._ledger
+    reserve = ledger.reserve
+
+    async def slow(request: Any) -> Any:
+        outcome = await reserve(request)
+        await asyncio.sleep(1.0)
+        return outcome
+
+    headers = {"Prefer": "wait=1"}
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger, "reserve", slow)
+        assert people("ana", "POST", "/v1/queries", json=body, headers=headers).status_code == 202
+    until(lambda: len(threads) == 7)
     assert threads[-1].startswith("job")
     # What may take longer never runs on the event loop.
     monkeypatch.setattr(answering, "INLINE", 0.0)

@@ -164,7 +164,9 @@ def test_many_threads_and_programs_renew_once(
     assert [form["grant_type"] for form in provider.forms].count("refresh_token") == 1
 
 
-@pytest.mark.parametrize("failure", [httpx.ConnectError("away"), httpx.Response(503)])
+@pytest.mark.parametrize(
+    "failure", [httpx.ConnectError("away"), httpx.Response(503), httpx.Response(429)]
+)
 def test_a_token_is_used_until_it_expires_while_the_provider_is_away(
     provider: DeviceProvider,
     file: Path,

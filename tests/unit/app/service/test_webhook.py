@@ -269,6 +269,12 @@ def test_a_restart_goes_on_where_the_last_process_was(
         again.look()
         again.webhook.close()
         assert [one["type"] for one in receiver.events()] == ["version_ready"]
+    # A power failure may leave an empty file: what is less than a day old is sent again.
+    (tmp_path / "cursor").write_text("")
+    again = Later(people, receiver, tmp_path / "cursor")
+    again.look()
+    again.webhook.close()
+    assert [one["type"] for one in receiver.events()] == 2 * ["version_ready"]
 
 
 def test_of_two_processes_on_one_folder_the_second_waits_for_the_end_of_the_first(

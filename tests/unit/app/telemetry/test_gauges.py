@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,19 @@ def test_an_unknown_gauge_of_one_process_hides_no_alarm_of_another(tmp_path: Pat
     assert valid("bad") == ["0.0"]
     assert valid("unknown") == ["0.0"]
     assert valid("good") == ["0.0"]
+
+
+def test_a_scrape_and_a_background_thread_register_a_gauge_once() -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            metrics = Metrics()
+            with ThreadPoolExecutor(4) as pool:
+                for refreshed in [pool.submit(metrics.refresh) for _ in range(4)]:
+                    refreshed.result()
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_queries_count_between_charge_and_deadline() -> None:

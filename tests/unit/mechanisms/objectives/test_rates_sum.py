@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -151,6 +153,23 @@ def test_a_run_ends_where_the_next_step_is_larger(total: int, bits: int, replace
             # A run may only be cut where the formula changes its form.
             if end + 1 < len(values) and values[end + 1] == value:
                 assert end == min(hits, total - hits) - 1
+
+
+@pytest.mark.parametrize(
+    ("hits", "total", "bits"),
+    # A double is just below a whole number here, and the exact quotient just above it.
+    [(27_130_100, 141_753_283, 34), (4_624_324, 143_323_822, 33), (3, 7, 33), (1, 1 << 26, 34)],
+)
+def test_a_step_is_the_exact_quotient_rounded_up(hits: int, total: int, bits: int) -> None:
+    for t in (0, 1, 2, 1000):
+        fewer = min(hits, total - hits)
+        if t < fewer:
+            exact = Fraction(total - fewer << bits, (total - t) * (total - t - 1))
+        else:
+            exact = Fraction(1 << bits, max(total - t, 2))
+        assert step(hits, total, bits, False, 1 << bits, t) == math.ceil(exact)
+        exact = Fraction(1 << bits, max(total - t, 1))
+        assert step(hits, total, bits, True, 1 << bits, t) == math.ceil(exact)
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
