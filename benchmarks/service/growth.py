@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from functools import partial
 from itertools import cycle
 
+from app.demo.service import ROOT
 from benchmarks.bench import Bench, Setting
 from benchmarks.draws.growth import bars, report, sizes_of
 from benchmarks.ledger.accounts import Pair, hot_account, opened
@@ -20,6 +21,7 @@ from benchmarks.result import Result
 from benchmarks.rounds import Way, processor
 from benchmarks.service.http import CONNECTIONS, SETTINGS, TABLE, Pressure, body
 from benchmarks.service.pressure import get, post
+from benchmarks.service.processes import SERVE
 from benchmarks.service.session import AMPLE, Session
 from storage.assurance.verification import verify
 from storage.ledger.ledger import Ledger
@@ -111,7 +113,7 @@ def _services(
     pages: dict[int, Way] = {}
     with ExitStack() as stack:
         for size in sizes_of(sizes, setting):
-            session = stack.enter_context(Session.opened(**SETTINGS))
+            session = stack.enter_context(Session.opened(ROOT, SERVE, **SETTINGS))
             sent = fill(session, size)
             page = get(f"{path}?limit=1", _bearer(session.keys[reader]))
             queries[size] = _work(setting, session, partial(next, sent), 201)
@@ -121,7 +123,7 @@ def _services(
 
 
 def clients(result: Result, setting: Setting) -> None:
-    with Session.opened(**SETTINGS) as session:
+    with Session.opened(ROOT, SERVE, **SETTINGS) as session:
         sent = _with_analysts(session, 1)
         ways = {
             size: _work(setting, session, partial(next, sent), 201, size)
