@@ -7,7 +7,7 @@ from benchmarks.bench import Bench
 #: The modules of benches, and of experiments, in the order in which they are listed.
 OWN = (
     *("service.http", "service.one_clock", "service.black_boxes"),
-    *("service.deadlines", "service.load", "service.real_graphs"),
+    *("service.deadlines", "service.load", "service.growth", "service.real_graphs"),
     *("ledger.pairs", "ledger.pure_accounts", "ledger.exactness", "ledger.crashes", "ledger.large"),
     "ledger.pages",
     *(

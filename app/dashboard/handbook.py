@@ -37,7 +37,7 @@ CONTENTS = {
     "Work": ("dashboard", "datasets", "sources", "client", "command_line", "agents", "problems"),
     "Questions": ("mechanisms", "tables", "statistics", "trees", "distances"),
     "Promises": ("privacy", "ledger", "threat_model", "reproduction"),
-    "Run the service": ("operating", "identity", "backup", "upgrading"),
+    "Run the service": ("operating", "performance", "identity", "backup", "upgrading"),
 }
 PAGES = frozenset(name for names in CONTENTS.values() for name in names)
 #: The page of the glossary, which is no file.

@@ -21,7 +21,7 @@ PATH = "/v1/queries"
 #: The error for a missing body. FastAPI reports the same, but this middleware replies in its place.
 MISSING = {"type": "missing", "loc": ("body",), "msg": "Field required"}
 #: The most bodies whose parsed models are cached, and the most bytes of such a body.
-BODIES, SHORT = 256, 4096
+BODIES, SHORT = 2048, 4096
 
 
 class FastLane:

@@ -5,7 +5,7 @@ that of the line through all sizes on logarithmic axes. A cliff is a size that i
 such as the first that leaves a cache or takes another algorithm.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Bar, Bench, Setting
 from benchmarks.data.graphs import graph_records, random_edges
 from benchmarks.result import Result
-from benchmarks.rounds import Rounds, processor
+from benchmarks.rounds import Rounds, Way, processor
 from mechanisms.kernels.level_counts import all_level_tables
 from mechanisms.model.domains import CategoricalAttribute, TableDomain
 from mechanisms.model.executor import Inline
@@ -65,24 +65,46 @@ def noisy(candidates: int) -> Work:
     return partial(LAPLACE.top, scores, together, LOSS, K, SystemRandomness(), Inline())
 
 
-#: By what grows: its sizes, the work of one size, and the most that the exponent may be.
-GROWTH: dict[str, tuple[Sequence[int], Callable[[int], Work], float]] = {
-    "edges, preparation, γ = 4": (EDGES, partial(prepared_graph, skew=1.5), 1.3),
-    "edges, preparation, γ = 2.5": (EDGES, partial(prepared_graph, skew=3.0), 1.3),
-    "rows, tables of counts": (ROWS, counted_table, 1.1),
-    "candidates, permute-and-flip peeled": (CANDIDATES, peeled, 1.1),
-    "candidates, laplace": (CANDIDATES, noisy, 1.1),
+#: By what grows: its sizes, and of each work a function from a size to it and the most that the
+#: exponent may be.
+GROWTH: Mapping[str, tuple[Sequence[int], Mapping[str, tuple[Callable[[int], Work], float]]]] = {
+    "edges": (
+        EDGES,
+        {
+            "preparation, γ = 4": (partial(prepared_graph, skew=1.5), 1.3),
+            "preparation, γ = 2.5": (partial(prepared_graph, skew=3.0), 1.3),
+        },
+    ),
+    "rows": (ROWS, {"tables of counts": (counted_table, 1.1)}),
+    "candidates": (
+        CANDIDATES,
+        {"permute-and-flip peeled": (peeled, 1.1), "laplace": (noisy, 1.1)},
+    ),
 }
+SECONDS = {"edges": 900.0, "rows": 30.0, "candidates": 30.0}
 
 
-def run(result: Result, setting: Setting) -> None:
-    for name, (sizes, work, _) in GROWTH.items():
-        sizes = sizes[:3] if setting.quick else sizes
-        ways = {f"{size:,}": processor(work(size)) for size in sizes}
-        rounds = Rounds.of("seconds of a processor", ways, setting.times(5)).report(result, name)
-        exponent, off = fitted(sizes, [rounds.median(way) for way in ways])
-        result.measure(f"{name}: exponent", exponent)
-        result.measure(f"{name}: farthest from the fit", off, "×")
+def run(result: Result, setting: Setting, name: str) -> None:
+    sizes, works = GROWTH[name]
+    for what, (work, _) in works.items():
+        ways = {size: processor(work(size)) for size in sizes_of(sizes, setting)}
+        # The largest graph takes minutes, and a size of so long a run needs no second one.
+        report(result, f"{name}, {what}", ways, 1 if name == "edges" else setting.times(5))
+
+
+def sizes_of(sizes: Sequence[int], setting: Setting) -> Sequence[int]:
+    """The large ones take minutes, so ``--quick`` leaves them out."""
+    return sizes[:3] if setting.quick else sizes
+
+
+def report(result: Result, name: str, ways: Mapping[int, Way], times: int) -> None:
+    """Measure the seconds of a processor at each size, and how they grow."""
+    rounds = Rounds.of(
+        "seconds of a processor", {f"{size:,}": way for size, way in ways.items()}, times
+    ).report(result, name)
+    exponent, off = fitted(list(ways), [rounds.median(f"{size:,}") for size in ways])
+    result.measure(f"{name}: exponent", exponent)
+    result.measure(f"{name}: farthest from the fit", off, "×")
 
 
 def fitted(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float]:
@@ -93,16 +115,19 @@ def fitted(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[float, float
     return float(exponent), float(np.exp(off))
 
 
-BENCHES = (
+def bars(name: str, most: Mapping[str, float]) -> tuple[Bar, ...]:
+    """Those of what grows, by the most that the exponent of each work may be."""
+    exponents = (Bar(f"{name}, {what}: exponent", most=limit) for what, limit in most.items())
+    return (*exponents, Bar("*: farthest from the fit", most=2.0))
+
+
+BENCHES = tuple(
     Bench(
-        "growth",
-        "How does work grow with edges, rows and candidates, and is there a cliff?",
-        run,
-        600.0,
-        (),
-        (
-            *(Bar(f"{name}: exponent", most=most) for name, (_, _, most) in GROWTH.items()),
-            Bar("*: farthest from the fit", most=2.0),
-        ),
-    ),
+        f"growth.{name}",
+        f"How does work grow with {name}, and is there a cliff?",
+        partial(run, name=name),
+        SECONDS[name],
+        bars=bars(name, {what: most for what, (_, most) in works.items()}),
+    )
+    for name, (_, works) in GROWTH.items()
 )

@@ -34,9 +34,7 @@ class Clients:
     async def _one(self, turns: cycle[Pair], ends: float) -> int:
         done = 0
         while (begun := time.perf_counter()) < ends:
-            reservation = await self.ledger.reserve(request(next(turns)))
-            assert isinstance(reservation, Reservation)
-            assert await self.ledger.settle(reservation, status=201, body=ANSWER, release_us=0)
+            await settle(self.ledger, next(turns))
             self.latencies.append(time.perf_counter() - begun)
             done += 1
         return done
@@ -46,8 +44,21 @@ class Clients:
         return sorted(self.latencies)[len(self.latencies) * 99 // 100] * 1e3
 
 
-def fill(ledger: Ledger, pair: Pair, queries: int) -> None:
-    """Settle at least so many queries of a pair."""
-    done, clients = 0, Clients(ledger, [pair], 256)
-    while done < queries:
-        done += clients(1.0)[0]
+async def settle(ledger: Ledger, pair: Pair) -> None:
+    """Charge and settle one query."""
+    reservation = await ledger.reserve(request(pair))
+    assert isinstance(reservation, Reservation)
+    assert await ledger.settle(reservation, status=201, body=ANSWER, release_us=0)
+
+
+def fill(ledger: Ledger, pair: Pair, queries: int, clients: int = 256) -> None:
+    """Settle so many queries of a pair."""
+
+    async def one(number: int) -> None:
+        for _ in range(number, queries, clients):
+            await settle(ledger, pair)
+
+    async def every() -> None:
+        await asyncio.gather(*map(one, range(clients)))
+
+    asyncio.run(every())

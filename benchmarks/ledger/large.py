@@ -37,6 +37,8 @@ from storage.ledger.ledger import Ledger
 
 #: Every account of ``hot_account`` is charged for each query.
 ACCOUNTS = 3
+#: Queries whose entries are new when a ledger is verified again.
+NEW = 3_000
 #: What the log says when the code is there and the ledger is opened next.
 OPENING = "Waiting for application startup"
 
@@ -73,7 +75,7 @@ def incremental(result: Result, setting: Setting) -> None:
             fill(ledger, pair, queries)
             before = verify(database)
             assert before.valid, before
-            fill(ledger, pair, 1)
+            fill(ledger, pair, NEW)
             verified = {one.account: one for one in before.verified}
             since = partial(verify_new, database, {}, verified, {}, before.streams)
             new = since().extent.entries - before.extent.entries

@@ -1,8 +1,10 @@
 """How long after their work answers leave: deadlines of default options beside the median work.
 
 The deadline is the quote's, of a real service; the work is the same query in this process, on the
-arrays that the service has prepared. With the tree before, both services are asked over HTTP in the
-same rounds, with their default settings.
+arrays that the service has prepared. The public cost, worked out by the speeds of this machine,
+stands beside the seconds of a processor, all threads together, with the parts that kinds of work
+take of it. With the tree before, both services are
+asked over HTTP in the same rounds, with their default settings.
 """
 
 import json
@@ -19,14 +21,17 @@ from app.contract.descriptions import TableRegistration, public_facts
 from app.engine.execution import ThreadExecutor
 from app.engine.requests import answer_text
 from app.queries import QUERY, Query, QueryContext
+from app.queries.parts.cost import Speeds
 from benchmarks.bench import BEFORE, Bar, Bench, Setting, edges_of, rows_of
 from benchmarks.data.graphs import graph_dataset, read_nodes
+from benchmarks.draws.together import speeds_of_machine
 from benchmarks.result import Cell, Result
-from benchmarks.rounds import Rounds
+from benchmarks.rounds import Rounds, clocked
 from benchmarks.service.real_graphs import GRAPHS as BOUNDS
 from benchmarks.service.real_graphs import register
 from benchmarks.service.session import AMPLE, CSV, Session
 from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.work import Work
 from mechanisms.noise.keystream import SystemRandomness
 from storage.records.preparation import open_records
 from tests.support.schemas import registered
@@ -140,20 +145,28 @@ def seconds_of(session: Session, dataset: str, query: Mapping[str, Any]) -> floa
     return time.perf_counter() - started
 
 
-def worked(query: Query, context: QueryContext, times: int) -> float:
-    """The median seconds of the work of a query, after one run that does not count."""
-    seconds = []
-    for _ in range(times + 1):
-        started = time.perf_counter()
+def worked(query: Query, context: QueryContext, times: int) -> tuple[float, float]:
+    """The median seconds of the work of a query by the clock, and those of a processor, after one
+    run that does not count."""
+
+    def work() -> None:
         answer_text(query, context.dataset, 1, query.compute(context).answer)
-        seconds.append(time.perf_counter() - started)
-    return median(seconds[1:])
+
+    work()
+    clock, used = [], []
+    for _ in range(times):
+        before = time.process_time()
+        clock.append(clocked(work)[0])
+        used.append(time.process_time() - before)
+    return median(clock), median(used)
 
 
 def run(result: Result, setting: Setting) -> None:
     executor, loss = ThreadExecutor(os.cpu_count() or 1), PrivacyLoss(NANO)
+    speeds = speeds_of_machine()
     for name in (*GRAPHS, *TABLES)[: setting.size(4, 1)]:
         table: list[list[Cell]] = []
+        parts: list[list[Cell]] = []
         with Session.opened() as session:
             dataset = opened(session, setting, name)
             (folder,) = (session.service.data / "datasets").glob("*/1")
@@ -162,14 +175,29 @@ def run(result: Result, setting: Setting) -> None:
                 asking = {"dataset": name, "epsilon": "1", "query": query}
                 quote = session.send("analyst", "POST", "/v1/quotes", json=asking)
                 context = QueryContext(records, dataset, loss, SystemRandomness(), executor)
-                work = worked(QUERY.validate_json(json.dumps(query)), context, setting.times(5))
+                model = QUERY.validate_json(json.dumps(query))
+                work, used = worked(model, context, setting.times(5))
+                cost = model.cost(dataset, loss)
+                seconds = cost.seconds(speeds)
                 allowed = TIMES * work + TICKS * TICK
                 label = f"{name}: {named(query)}"
                 table.append([label, quote["seconds"], work, quote["seconds"] / allowed])
+                kinds = main_kinds(speeds, cost.work, seconds)
+                parts.append([label, seconds, used, seconds / used, kinds])
                 result.measure(f"{label}: deadline / what is worth waiting for",
                                quote["seconds"] / allowed, "×")  # fmt: skip
         columns = ["query", "deadline in s", "median work in s", "of 4 × work + 2 ticks"]
         result.table(f"{name}: deadlines of default options", columns, table)
+        columns = ["query", "public cost", "of a processor", "cost / used", "cost by kind"]
+        result.table(f"{name}: public costs in s", columns, parts)
+
+
+def main_kinds(speeds: Speeds, work: Work, seconds: float) -> str:
+    """The three kinds of work that take most of a public cost, with their shares of it."""
+    parts = {kind: speeds.of[kind].seconds(amount) for kind, amount in work.items()}
+    parts["every query"] = speeds.query
+    most = sorted(parts, key=parts.__getitem__, reverse=True)[:3]
+    return ", ".join(f"{kind} {parts[kind] / seconds:.0%}" for kind in most)
 
 
 #: Members that list candidates.

@@ -62,6 +62,7 @@ class Pressure:
     make: Callable[[], bytes]
     seconds: float
     status: int
+    connections: int = CONNECTIONS
     replies: list[Replies] = field(default_factory=list)
     #: Seconds of a processor per request.
     work: list[float] = field(default_factory=list)
@@ -69,7 +70,7 @@ class Pressure:
     def __call__(self) -> float:
         pid, port = self.service.pid, self.service.port
         before = processor_seconds(pid)
-        replies = press(port, self.make, connections=CONNECTIONS, seconds=self.seconds)
+        replies = press(port, self.make, connections=self.connections, seconds=self.seconds)
         if set(replies.statuses) != {self.status}:
             raise AssertionError(f"{self.status} expected: {replies.statuses}")
         self.replies.append(replies)

@@ -22,7 +22,7 @@ import httpx
 from benchmarks.bench import BEFORE, Bar, Bench, Setting, edges_of
 from benchmarks.data.graphs import read_nodes
 from benchmarks.result import Cell, Result
-from benchmarks.rounds import Rounds
+from benchmarks.rounds import Rounds, Way
 from benchmarks.service import black_boxes
 from benchmarks.service.deadlines import TOP, TOP_PARETO
 from benchmarks.service.http import TABLE, body
@@ -31,6 +31,8 @@ from benchmarks.service.real_graphs import register
 from benchmarks.service.session import CSV, Session
 
 LIGHT, HEAVY = 64, 8
+#: How many processes of a service are compared.
+PROCESSES = (1, 2)
 #: The service counts requests, and this limit is never reached.
 UNLIMITED: dict[str, Any] = {"PURSE_RATE_LIMIT": "100000000/minute"}
 NO_DEADLINES: dict[str, Any] = {"PURSE_RELEASE_INTERVAL": "0"}
@@ -164,6 +166,52 @@ def run_beside(result: Result, setting: Setting) -> None:
     result.measure("heavy, beside Ana − alone", later, "s")
 
 
+def run_processes(result: Result, setting: Setting) -> None:
+    seconds, rounds = (1.0, 2) if setting.quick else (3.0, 5)
+    what = f"light, {LIGHT} clients"
+    with ExitStack() as stack:
+        ways: dict[str, Way] = {}
+        for number in PROCESSES:
+            settings = UNLIMITED | {"PURSE_PROCESSES": str(number)}
+            session = stack.enter_context(Session.opened(**settings))
+            session.describe(TABLE)
+            session.upload("small", b"sex\nMale\nFemale\n")
+            github(session, setting)
+            short, long = (request(session, of) for of in (body("0.001"), of_github(TOP_PARETO)))
+            for sent in (short, long):
+                ready(session, sent)
+            light = partial(rate, session, short, LIGHT, seconds)
+            ways[f"{what}, {number}"] = light
+            ways[f"{what} beside {HEAVY} heavy ones, {number}"] = partial(
+                beside, session, long, light, seconds
+            )
+        measured = Rounds.of("per second", ways, rounds).report(result, "by processes")
+    for way in (what, f"{what} beside {HEAVY} heavy ones"):
+        ratio = measured.ratio(*(f"{way}, {number}" for number in reversed(PROCESSES)))
+        result.measure(f"{way}: two processes / one", ratio, "×")
+    for number in PROCESSES:
+        ratio = measured.ratio(f"{what} beside {HEAVY} heavy ones, {number}", f"{what}, {number}")
+        result.measure(f"processes {number}: beside heavy ones / alone", ratio, "×")
+
+
+def ready(session: Session, sent: bytes) -> None:
+    """Wait until every process has opened the records: before, it refuses free of charge."""
+    answered = 0
+    while answered < 20:
+        # Each press makes a new connection, so all processes take turns.
+        replies = press(session.service.port, lambda: sent, connections=1, seconds=0)
+        answered = answered + 1 if set(replies.statuses) == {201} else 0
+
+
+def beside(session: Session, sent: bytes, light: Way, seconds: float) -> float:
+    """The rate of light queries while as many clients ask heavy ones all the time."""
+    with ThreadPoolExecutor(1) as pool:
+        heavy = pool.submit(rate, session, sent, HEAVY, seconds)
+        measured = light()
+        heavy.result()
+    return measured
+
+
 def missed(session: Session) -> int:
     """The deadlines that the service has missed so far."""
     metrics = httpx.get(
@@ -231,6 +279,15 @@ BENCHES = (
             Bar("light, beside Ana / alone", most=2),
             Bar("heavy, beside Ana − alone", most=3),
         ),
+        files=edges_of("github"),
+    ),
+    Bench(
+        "timing.processes",
+        "What do several processes of one service gain for light queries beside heavy ones?",
+        run_processes,
+        120.0,
+        ("one process",),
+        (Bar("processes *: beside heavy ones / alone", least=0.5),),
         files=edges_of("github"),
     ),
     Bench(

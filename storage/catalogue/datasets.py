@@ -66,7 +66,7 @@ class Datasets:
         self.opened = OpenRecords(files, self._folder_of)
         # Safe to share between threads. The cached facts never become stale, because the key
         # contains values that change whenever the facts do.
-        self._facts = lru_cache(maxsize=256)(partial(load_facts, database, files))
+        self._facts = lru_cache(maxsize=1024)(partial(load_facts, database, files))
 
     def register(
         self,
