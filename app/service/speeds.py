@@ -31,7 +31,7 @@ from accounting.privacy_loss import NANO, PrivacyLoss
 from accounting.rho import FEMTO
 from app.engine.requests import answer_text
 from app.queries import QUERY, QUERY_KINDS, Query, QueryContext
-from app.queries.parts.cost import Speed, Speeds, entries
+from app.queries.parts.cost import Speed, Speeds
 from app.service.fit import Timing, covers, fitted
 from app.service.made_up import SHAPES, made_up
 from mechanisms.kernels.compiled import KERNELS
@@ -56,10 +56,9 @@ _ROOT = Path(__file__).parents[2]
 #: Each kind of work is timed by at least this many reference queries on tables, and by as many on
 #: other records, if a query on them does such work.
 REFERENCES = 1
-#: The runs of a reference query on few records, and on more. Other work on the machine may disturb
-#: a run, and the first one may compile kernels.
-FEW_RUNS, RUNS = 4, 2
-
+#: The runs of a reference query. Other work on the machine disturbs some of them, the first one may
+#: compile kernels, and some trees are larger by chance.
+RUNS = 5
 
 #: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.
 FILE = "speeds.json"
@@ -169,7 +168,7 @@ class Reference:
         """
         context = QueryContext(self.records, self.dataset, self.loss, SystemRandomness(), Inline())
         took: list[float] = []
-        for _ in range(FEW_RUNS if entries(self.dataset) <= FEW else RUNS):
+        for _ in range(RUNS):
             forget()
             self.query.price(self.dataset, self.loss)
             start = time.thread_time()
@@ -262,7 +261,7 @@ def measure() -> Generator[None, None, Speeds]:
     timed = []
     for number, (size, shape) in enumerate(rounds, start=1):
         log.info(
-            "measuring the speed of this machine: half a minute, once; "
+            "measuring the speed of this machine: a minute, once; "
             f"part {number} of {len(rounds)}, queries on {size} records"
         )
         timed.append((yield from _timings(references(size, shape))))
