@@ -12,8 +12,9 @@ from accounting.conversion import rho_limit
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from benchmarks import simulation
 from benchmarks.data.tables import read_table
-from benchmarks.distances.gaussian import IN_RHO, TABLES, correlations
+from benchmarks.distances.gaussian import TABLES, correlations
 from benchmarks.distances.metric_evaluation import Truth
+from benchmarks.rho import rho_of
 from mechanisms.distances.accuracy import cell_noise_scale
 from mechanisms.distances.learn import learn
 from mechanisms.distances.options import Context, Options, Rule
@@ -128,6 +129,6 @@ def test_rho_of_epsilon_1_is_worth_more_than_epsilon_2_5(name: str) -> None:
     simulation.seed(1)
     truth = Truth(read_table(data_file(f"{name}.csv.gz").parent, name))
     options = Options(Context.MAX_RELEVANCE)
-    ways = (IN_RHO, PrivacyLoss.parse("2.5"))
+    ways = (rho_of(1), PrivacyLoss.parse("2.5"))
     gaussian, laplace = (correlations(truth, options, loss, 20).mean() for loss in ways)
     assert gaussian >= laplace
