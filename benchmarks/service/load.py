@@ -238,13 +238,16 @@ def run_misses(result: Result, setting: Setting) -> None:
         port, counts, over = session.service.port, [0, 0], Event()
 
         def pressed(kind: int, sent: Iterator[bytes], connections: int) -> None:
-            while not over.is_set():
-                replies = press(port, lambda: next(sent), connections=connections, seconds=5.0)
-                if set(replies.statuses) != {201}:
-                    raise AssertionError(f"201 expected: {replies.statuses}")
-                counts[kind] += replies.count
-                if sum(counts) >= queries:
-                    over.set()
+            try:
+                while not over.is_set():
+                    replies = press(port, lambda: next(sent), connections=connections, seconds=5.0)
+                    if set(replies.statuses) != {201}:
+                        raise AssertionError(f"201 expected: {replies.statuses}")
+                    counts[kind] += replies.count
+                    if sum(counts) >= queries:
+                        break
+            finally:
+                over.set()  # Also after an error, which the other thread would outlast.
 
         with ThreadPoolExecutor(2) as pool:
             # As many as there are slots, and one that waits.
