@@ -8,7 +8,7 @@ RUN python -m venv /opt/venv
 # requirements-cluster.lock where kernels run on other machines too.
 ARG LOCK=requirements.lock
 COPY ${LOCK} ./requirements.lock
-RUN /opt/venv/bin/pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock
+RUN /opt/venv/bin/pip install --no-cache-dir --no-deps --require-hashes --only-binary :all: -r requirements.lock
 # What the service never loads: tests, headers, other ways to stores elsewhere, and pip itself.
 RUN find /opt/venv \( -type d -name tests -o -path '*/pyarrow/include' -o -path '*/pyarrow/*flight*' \
       -o -path '*/pyarrow/*s3*' -o -path '*/pyarrow/*gcs*' -o -path '*/pyarrow/*azure*' \) \

@@ -167,7 +167,8 @@ def file(arguments: list[str]) -> None:
 
 def pip(arguments: list[str]) -> None:
     assert arguments.pop(0) == "install"
-    what = [one.partition("[")[0] for one in arguments if one not in ("--require-hashes", "-r")]
+    options = ("--no-deps", "--require-hashes", "-r")
+    what = [one.partition("[")[0] for one in arguments if one not in options]
     assert all(
         (ROOT / one).suffix == ".lock" or (ROOT / one / "pyproject.toml").is_file() for one in what
     )
