@@ -14,7 +14,7 @@ from benchmarks.bench import Setting, for_each, rows_of
 from benchmarks.data.tables import read_table
 from benchmarks.distances.metric_evaluation import Floats, Truth, correlation
 from benchmarks.reproduction.papers import DISTANCES
-from benchmarks.result import HOLDS, OTHERWISE, Difference, Estimate, Result, exact, mean
+from benchmarks.result import Estimate, Result, exact, mean
 from mechanisms.distances.options import Context, Options
 from mechanisms.model.sensitivity import Sensitivity
 
@@ -57,15 +57,12 @@ def run(result: Result, setting: Setting, name: str) -> None:
         {f"ε = {e:g}": exact([expected_noise(e * 0.7, k) for k in sizes]) for e in EPSILONS},
         "size k of contexts", logarithmic=False,
     )  # fmt: skip
-    low = [v for v, _ in by_size[f"ε = {EPSILONS[0]:g}"]]
-    middle = low[len(low) // 2]
-    result.claim(
-        f"{name}: the size of contexts matters little, and few attributes suffice",
-        f"correlation between {min(low):.3f} and {max(low):.3f} for k from {sizes[0]} to "
-        f"{sizes[-1]}, {middle:.3f} in the middle, at ε = {EPSILONS[0]:g}",
-        HOLDS if max(low) - min(low) <= 0.1 else OTHERWISE,
-        "noise grows with k: each table gets ε/k",
-    )
+    of_sizes = dict(zip(sizes, (one[0] for one in sized[EPSILONS[0]]), strict=True))
+
+    def of_size(size: int) -> float:
+        return float(matrices(truth, options(size, TAKEN), EPSILONS[0], 1)[0, 0])
+
+    judge_sizes(result, setting, name, of_sizes, of_size)
     first, last = (sized[e][-1][1] for e in EPSILONS)
 
     def draw() -> float:
@@ -83,6 +80,33 @@ def run(result: Result, setting: Setting, name: str) -> None:
         judge_shares(result, setting, name, runs, correlated)
 
 
+def judge_sizes(
+    result: Result,
+    setting: Setting,
+    name: str,
+    runs: Mapping[int, Floats],
+    draw: Callable[[int], float],
+) -> None:
+    """Whether the size of contexts matters little, from correlations at the least ε.
+
+    ``draw`` is one further correlation with a size.
+    """
+    worst, best = (of(runs, key=lambda size: float(runs[size].mean())) for of in (min, max))
+    setting.compare(
+        result,
+        f"{name}: the size of contexts matters little, and few attributes suffice",
+        lambda value, half: (
+            f"correlation {-value:.3f} ± {half:.3f} higher with k = {best} than with k = {worst}, "
+            f"at ε = {EPSILONS[0]:g}"
+        ),
+        (runs[worst] - runs[best]).tolist(),
+        lambda: draw(worst) - draw(best),
+        EQUAL,
+        "noise grows with k, as each table gets ε/k, and one attribute says little",
+        no_less=True,
+    )
+
+
 def judge_fall(
     result: Result,
     setting: Setting,
@@ -95,12 +119,15 @@ def judge_fall(
 
     ``draw`` is the difference of two further values.
     """
-    equal = FALL * float(first.mean())
-    value, half = mean(setting.narrowed((first - last).tolist(), draw, equal))
-    result.compare(
-        f"{what} falls with ε", f"by {value:.4f} ± {half:.4f} of {first.mean():.4f}",
-        Difference(value, half, equal), "noise drowns the distances at every ε tried",
-    )  # fmt: skip
+    setting.compare(
+        result,
+        f"{what} falls with ε",
+        lambda value, half: f"by {value:.4f} ± {half:.4f} of {first.mean():.4f}",
+        (first - last).tolist(),
+        draw,
+        FALL * float(first.mean()),
+        "noise drowns the distances at every ε tried",
+    )
 
 
 def judge_shares(
@@ -115,14 +142,19 @@ def judge_shares(
     ``draw`` is one further correlation at a share.
     """
     best = max(runs, key=lambda share: float(runs[share].mean()))
-    gaps = (runs[TAKEN] - runs[best]).tolist()
-    gap, half = mean(setting.narrowed(gaps, lambda: draw(TAKEN) - draw(best), EQUAL, no_less=True))
-    result.compare(
+    setting.compare(
+        result,
         f"{name}: h = {TAKEN} is as good a share of ε for contexts as any",
-        f"the best of those tried is h = {best}, with a correlation that is higher by "
-        f"{-gap:.3f} ± {half:.3f} at ε = {EPSILONS[0]:g}",
-        Difference.no_less(gap, half, EQUAL), "another share leaves less noise where it decides",
-    )  # fmt: skip
+        lambda gap, half: (
+            f"the best of those tried is h = {best}, with a correlation that is higher by "
+            f"{-gap:.3f} ± {half:.3f} at ε = {EPSILONS[0]:g}"
+        ),
+        (runs[TAKEN] - runs[best]).tolist(),
+        lambda: draw(TAKEN) - draw(best),
+        EQUAL,
+        "another share leaves less noise where it decides",
+        no_less=True,
+    )
 
 
 def estimates(runs: Mapping[float, list[Floats]]) -> tuple[Line, ...]:
