@@ -5,16 +5,20 @@ nothing is clamped, and that between private and true distance matrices, sampled
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from math import exp
 
 import numpy as np
 
+from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Setting, for_each, rows_of
 from benchmarks.data.tables import read_table
 from benchmarks.distances.metric_evaluation import Floats, Truth, correlation
+from benchmarks.reproduction.experiments.distances import OWN, OWN_OPTIONS
 from benchmarks.reproduction.papers import DISTANCES
 from benchmarks.result import Estimate, Result, exact, mean
+from benchmarks.rho import rho_of
 from mechanisms.distances.options import Context, Options
 from mechanisms.model.sensitivity import Sensitivity
 
@@ -45,6 +49,10 @@ def run(result: Result, setting: Setting, name: str) -> None:
         along([options(3, h) for h in shares]),
     )
     (by_size, cells), (by_share, _) = map(estimates, (sized, shared))
+    for e in EPSILONS:
+        served = [matrices(truth, own_options(k), rho_of(e), times) for k in sizes]
+        for number, lines in enumerate((by_size, cells)):
+            lines[f"{OWN}, ε = {e:g}"] = [mean(one[number]) for one in served]
     title = f"{name}, max_relevance"
     result.plot(f"{title}, h = 0.3", "correlation of distance matrices", sizes, by_size,
                 "size k of contexts", logarithmic=False)  # fmt: skip
@@ -174,13 +182,18 @@ def options(size: int, share: str) -> Options:
     )
 
 
-def matrices(truth: Truth, choice: Options, epsilon: float, times: int) -> Floats:
+def own_options(size: int) -> Options:
+    """What the service takes where a query names the size of contexts alone."""
+    return replace(OWN_OPTIONS, context_size=size)
+
+
+def matrices(truth: Truth, choice: Options, loss: PrivacyLoss | float, times: int) -> Floats:
     """Correlation (targets of three values or more), and L1 per cell, against the same without
-    noise, (2, times); ε a target."""
+    noise, (2, times); for a loss, or at ε, of each target."""
     best = {one.attribute.name: one.matrix for one in truth.metric(truth.contexts(choice))}
     learners = [truth.learner(choice, a.name) for a in truth.public.attributes]
     likeness, apart = [], []
-    for metrics in zip(*(learner.answers(epsilon, times) for learner in learners), strict=True):
+    for metrics in zip(*(learner.answers(loss, times) for learner in learners), strict=True):
         ours, errors = [], []
         for (one,) in metrics:
             true = best[one.attribute.name]
