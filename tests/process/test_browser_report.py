@@ -68,20 +68,20 @@ def test_the_report_reads_well_at_any_width(
     browser: Chromium, folder: Path, width: int, plots: int
 ) -> None:
     with browser.windows(f"{folder.as_uri()}/") as window:
-        shown = opened(window(width))
-        assert shown.is_fit() == []
-        assert shown.page.evaluate(MOST_IN_A_ROW) == plots
-        assert shown.page.evaluate(BEYOND) == []
+        report = opened(window(width))
+        assert report.is_fit() == []
+        assert report.page.evaluate(MOST_IN_A_ROW) == plots
+        assert report.page.evaluate(BEYOND) == []
 
 
 def test_the_checks_see_what_is_wrong(browser: Chromium, folder: Path) -> None:
     """A legend outside its plot, two plots in a narrow row, and text wider than the window."""
     with browser.windows(f"{folder.as_uri()}/") as window:
-        shown = opened(window(375))
-        page = shown.page
+        report = opened(window(375))
+        page = report.page
         page.add_style_tag(content="svg { overflow: visible } svg text { font-size: 40px }")
         assert page.evaluate(BEYOND) != []
         page.add_style_tag(content="figure { width: 45%; display: inline-block }")
         assert page.evaluate(MOST_IN_A_ROW) > 1
         page.add_style_tag(content="td { white-space: nowrap; overflow-wrap: normal }")
-        assert any("px wide" in fault for fault in shown.is_fit())
+        assert any("px wide" in fault for fault in report.is_fit())

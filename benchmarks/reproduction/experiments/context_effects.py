@@ -22,7 +22,7 @@ from benchmarks.rho import rho_of
 from mechanisms.distances.options import Context, Options
 from mechanisms.model.sensitivity import Sensitivity
 
-TABLES = {"cmc": 2.0, "mushroom": 4.0, "soybean": 8.0}
+TABLES = {"cmc": 3.0, "mushroom": 6.0, "soybean": 12.0}
 SIZES = [1, 2, 3, 4, 5, 6]
 SHARES = ["0.1", "0.3", "0.5", "0.7", "0.9"]
 #: The share of ε for contexts that the paper takes.

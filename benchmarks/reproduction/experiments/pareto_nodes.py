@@ -110,5 +110,5 @@ def run(result: Result, setting: Setting, name: str) -> None:
 
 BENCHES = for_each(
     "pareto_nodes", "Pareto selection of nodes of {}", run, MULTI,
-    {"github": 4.0, "enron": 3.0, "dblp": 30.0}, edges_of,
+    {"github": 5.0, "enron": 4.0, "dblp": 45.0}, edges_of,
 )  # fmt: skip
