@@ -66,15 +66,15 @@ def _numeric(table: Table) -> list[NumericAttribute]:
 
 
 def of_id3(table: Table, thresholds: bool, epsilon: float, run: int) -> float:
-    asked = ordered(table, every_edge(table)) if thresholds else table
-    return id3(asked, split(asked, run), epsilon)
+    variant = ordered(table, every_edge(table)) if thresholds else table
+    return id3(variant, split(variant, run), epsilon)
 
 
 def of_forest(table: Table, thresholds: bool, epsilon: float, run: int) -> float:
-    def asked() -> Table:
+    def variant() -> Table:
         return ordered(table, random_edges(table)) if thresholds else table
 
-    tables = [asked() for _ in range(TREES)]
+    tables = [variant() for _ in range(TREES)]
     return forest_accuracy([(one, split(one, run)) for one in tables], epsilon)
 
 

@@ -105,7 +105,7 @@ def run(result: Result, setting: Setting, name: str) -> None:
     views = [path_counts(adjacency(case)) for case in cases]
     tops = [true_order(case)[:K] for case in cases]
 
-    def found(place: int, epsilon: float) -> float:
+    def recall_of_views(place: int, epsilon: float) -> float:
         """The recall of one answer from noisy views."""
         return float(np.isin(top(views[place], K, epsilon, rng), tops[place]).mean())
 
@@ -114,7 +114,7 @@ def run(result: Result, setting: Setting, name: str) -> None:
         assert np.allclose(exactly[best], np.sort(exactly)[::-1][:K])
         for at, epsilon in enumerate(epsilons):
             for number in range(times):
-                private[at, number, place] = found(place, epsilon)
+                private[at, number, place] = recall_of_views(place, epsilon)
             served[at, :, place] = recalls(Place(case.dataset, case.records), own, epsilon, times)
         for way, line in case.lines(BETWEENNESS, K, epsilons, best).items():
             expected[way].append([value for value, _ in line])
@@ -137,7 +137,10 @@ def run(result: Result, setting: Setting, name: str) -> None:
             f"at ε = {epsilons[at]:g} a recall of {usual:.2f}, {gap:+.2f} ± {half:.2f}"
         ),
         (usual - private[at].mean(axis=1)).tolist(),
-        lambda: usual - float(np.mean([found(place, epsilons[at]) for place in range(len(cases))])),
+        lambda: (
+            usual
+            - float(np.mean([recall_of_views(place, epsilons[at]) for place in range(len(cases))]))
+        ),
         EQUAL,
         "the noise is too large for either",
     )
