@@ -25,6 +25,7 @@ OWN = (
     *(
         "trees.accuracy",
         "trees.learners",
+        "trees.front",
         "trees.ordered_splits",
         "trees.speed",
         "distances.speed",
