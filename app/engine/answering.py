@@ -521,7 +521,7 @@ class Answering:
         It opens no file and starts no thread.
         """
         reservation = under_way.reservation
-        dataset, kernels = priced.dataset, self._execution.kernels
+        dataset, kernels = priced.dataset, self._execution.queries
         try:
             context = QueryContext(
                 under_way.records, dataset, request.loss, self._randomness, kernels
