@@ -8,8 +8,8 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-from typing import ParamSpec, TypeVar, cast
+from threading import Barrier, Event
+from typing import ParamSpec, TypeVar
 
 from mechanisms.model.executor import Executor
 from storage.database.database import Database
@@ -52,14 +52,22 @@ class ThreadExecutor(Executor):
         count = min(self.workers, len(cut))
         if self._pool is None or count < 2:
             return list(map(kernel, cut))
-        results: list[Result | None] = [None] * len(cut)
+        results: dict[int, Result] = {}
+        failed = Event()
 
         def run(first: int) -> None:
-            results[first::count] = map(kernel, cut[first::count])
+            for number in range(first, len(cut), count):
+                if failed.is_set():
+                    return
+                try:
+                    results[number] = kernel(cut[number])
+                except BaseException:
+                    failed.set()
+                    raise
 
-        # Reading the results of the pool raises the first error.
-        list(self._pool.map(run, range(count)))
-        return cast("list[Result]", results)
+        for thread in [self._pool.submit(run, first) for first in range(count)]:
+            thread.result()
+        return [results[number] for number in range(len(cut))]
 
     def close(self) -> None:
         if self._pool is not None:
