@@ -168,13 +168,13 @@ class Schedule:
         ticket.end = end
         heapq.heappush(self._ends, (end, next(self._numbers), ticket))
 
-    def _begin(self, now: float, found: float) -> list[Ticket]:
-        """What begins at ``now``, an instant that the schedule comes to at ``found``."""
+    def _begin(self, now: float, clock: float) -> list[Ticket]:
+        """What begins at ``now``. The event loop may be late: ``clock`` is the time by then."""
         begun = []
-        while (light := self._light.head()) and self._bucket.ready(light.cost) <= found:
+        while (light := self._light.head()) and self._bucket.ready(light.cost) <= clock:
             self._light.take()
-            self._bucket.take(light.cost, found)
-            light.begin = found
+            self._bucket.take(light.cost, clock)
+            light.begin = clock
             begun.append(light)
         passed: set[int] = set()
         while self._busy < self.slots and (ticket := self._heavy.head()):

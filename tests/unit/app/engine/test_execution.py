@@ -28,13 +28,13 @@ def test_one_user_never_waits_for_the_parts_of_another(two_users: ThreadExecutor
     """Many parts of one query may not take all threads of the pool."""
     go_on, begun = threading.Event(), threading.Semaphore(0)
 
-    def held(part: int) -> int:
+    def blocked(part: int) -> int:
         begun.release()
         assert go_on.wait(PATIENCE)
         return part
 
     with ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(two_users.map, held, range(8))
+        slow = pool.submit(two_users.map, blocked, range(8))
         try:
             assert begun.acquire(timeout=PATIENCE)
             assert begun.acquire(timeout=PATIENCE)
