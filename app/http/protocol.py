@@ -43,9 +43,9 @@ class _Refused(Exception):
 class _ReplyTransport(asyncio.WriteTransport):
     """The transport of one reply: its head leaves together with the first part of its body.
 
-    Written one by one they take two calls of the system, and the second takes about a fifteenth of
-    the time of a replay. A reply whose length is not declared may begin long before its body, so its
-    head leaves at once.
+    Written one by one they take two calls of the system, and the second takes about a fifteenth
+    of the time of a replay. A reply whose length is not declared may begin long before its body,
+    so its head leaves at once.
     """
 
     def __init__(self, cycle: RequestResponseCycle) -> None:
