@@ -22,6 +22,8 @@ ATTO = 10**18
 MAX_EPSILON_NANO = 10**9 * NANO
 #: δ = 1 gives no privacy at all, so every amount is below it.
 MAX_DELTA_ATTO = ATTO - 1
+#: The names and digits of ε and δ, which every reply shows.
+_SHOWN = tuple((measure.name, measure.digits) for measure in MEASURES[:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +181,8 @@ def format_units(units: int, digits: int) -> str:
 def formatted(amounts: Sequence[int]) -> dict[str, str]:
     """ε and δ, which may be signed, as decimal strings by the names of their measures."""
     return {
-        measure.name: format_units(amount, measure.digits)
-        for measure, amount in zip(MEASURES[:2], amounts, strict=False)
+        name: format_units(amount, digits)
+        for (name, digits), amount in zip(_SHOWN, amounts, strict=False)
     }
 
 

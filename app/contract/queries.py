@@ -1,7 +1,7 @@
 """Queries as the history lists them, and quotes."""
 
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field
 
@@ -30,6 +30,21 @@ class QueryOut(Reply):
     charge: dict[str, str | None] = Field(validation_alias="stated_charge")
     created: Moment = Field(validation_alias="created_us")
     released: Moment | None = Field(validation_alias="release_us")
+
+    @classmethod
+    def of(cls, row: Any, question: str | None) -> Self:
+        """A row of the history with its question."""
+        return cls.model_validate(
+            {name: getattr(row, name) for name in _OF_ROW} | {"question": question}
+        )
+
+
+#: What a row of the history holds of a query, by the names of the row.
+_OF_ROW = [
+    str(field.validation_alias or name)
+    for name, field in QueryOut.model_fields.items()
+    if name != "question"
+]
 
 
 class ChargeOut(Reply):

@@ -18,6 +18,8 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
 
 from app.config.settings import MEGABYTE
 from app.contract.errors import (
@@ -92,6 +94,15 @@ class Route(APIRoute):
         # Pages accept unknown parameters, because old links and forms may still send them.
         self.known_parameters = parameters if path.startswith("/v1/") else None
         self.responses = {**self._own_problems(), **self.responses}
+        #: The path up to its first variable.
+        self._fixed = path.partition("{")[0]
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        # The framework tries one route after another, which took a third of the time of a short
+        # reply. This comparison rejects most of them in a fraction of the time of their patterns.
+        if self._fixed not in scope["path"]:
+            return Match.NONE, {}
+        return super().matches(scope)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()

@@ -1,6 +1,7 @@
 """Queries: ask a query, wait for it, look it up, list the history, cancel it."""
 
 import json
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -97,12 +98,21 @@ async def history(
     # sorted, so they need a slot of long reads.
     is_in_order = scope.keys() == {"analyst_id"} and dataset is None
     with nullcontext() if is_in_order else services.reads.slot(caller.id):
-        page = await run_in_threadpool(
-            services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor
-        )
-        rows = [_seen(services, caller, row) for row in page.items]
-        items = await run_in_threadpool(_views, services, *rows)
-    return Listing(items=items, next=page.next)
+        return await run_in_threadpool(_page, services, caller, scope, dataset, limit, cursor)
+
+
+def _page(
+    services: Services,
+    caller: Caller,
+    scope: Mapping[str, Any],
+    dataset: str | None,
+    limit: int,
+    cursor: str | None,
+) -> Listing[QueryOut]:
+    """One page in ``scope``, as the caller may see it."""
+    page = services.queries.page(**scope, dataset=dataset, limit=limit, cursor=cursor)
+    seen = [_seen(services, caller, row) for row in page.items]
+    return Listing(items=_views(services, *seen), next=page.next)
 
 
 async def look_up(
@@ -178,10 +188,7 @@ def _seen(services: Services, caller: Caller, row: QueryRow) -> QueryRow:
 def _views(services: Services, *rows: QueryRow) -> list[QueryOut]:
     """The rows, each with its question."""
     questions = Questions(services)
-    return [
-        QueryOut.model_validate(row).model_copy(update={"question": questions.of(row)})
-        for row in rows
-    ]
+    return [QueryOut.of(row, questions.of(row)) for row in rows]
 
 
 def _id_of(query_id: str) -> UUID:

@@ -11,7 +11,7 @@ from storage.queries.history import QueryRow
 
 
 class Questions:
-    """Writes the questions of queries, and reads each dataset of a list once.
+    """Writes the questions of queries. Of a list, it reads each dataset and each text once.
 
     Every row must be visible to the caller. A question is made of the request and the public
     description of the dataset. Records and answers are never read.
@@ -20,14 +20,22 @@ class Questions:
     def __init__(self, services: Services) -> None:
         self._find = services.datasets.find
         self._datasets: dict[str, StoredDataset] = {}
+        self._questions: dict[tuple[str, int, str], str | None] = {}
 
     def of(self, row: QueryRow) -> str | None:
         """The question of a query; None if this version of the service does not offer it."""
-        if row.dataset not in self._datasets:
-            self._datasets[row.dataset] = self._find(row.dataset)
-        public = self._datasets[row.dataset].public
+        # Many queries of a list differ in their price alone, which is no part of the question.
+        key = row.dataset, row.version, written(row.request["query"])
+        if key not in self._questions:
+            self._questions[key] = self._question(*key)
+        return self._questions[key]
+
+    def _question(self, dataset: str, version: int, query: str) -> str | None:
+        if dataset not in self._datasets:
+            self._datasets[dataset] = self._find(dataset)
+        public = self._datasets[dataset].public
         try:
-            query = QUERY.validate_json(written(row.request["query"]))
-            return None if public is None else query.question(public, row.version)
+            read = QUERY.validate_json(query)
+            return None if public is None else read.question(public, version)
         except (ValidationError, UnsupportedQuery):
             return None

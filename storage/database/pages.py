@@ -8,12 +8,25 @@ import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnClause, ColumnElement, Row, Select, literal, or_, true, tuple_
+from sqlalchemy import (
+    BigInteger,
+    ColumnClause,
+    ColumnElement,
+    Row,
+    Select,
+    bindparam,
+    literal,
+    or_,
+    true,
+    tuple_,
+)
 
 from storage.database.database import Database
+from storage.database.statements import Hot, read_id
 from storage.database.types import UuidBytes
 from storage.errors import InvalidCursor
 
@@ -40,11 +53,54 @@ def page_of(
 
     ``key``: selected columns that order the rows and are unique together. Raises: InvalidCursor.
     """
-    if cursor is not None:
-        statement = statement.where(tuple_(*key) < tuple_(*_decoded(cursor, key)))
-    statement = statement.order_by(*(column.desc() for column in key)).limit(limit + 1)
+    before = key_in(cursor, key)
+    if before is not None:
+        statement = _before(statement, key, before)
     with database.read() as connection:
-        rows = connection.execute(statement).all()
+        rows = connection.execute(_ordered(statement, key).limit(limit + 1)).all()
+    return _page(rows, key, limit, item)
+
+
+class HotPages:
+    """The pages of a list that is read often: as ``page_of``, by statements compiled once."""
+
+    def __init__(self, statement: Select[Any], key: Sequence[ColumnClause[Any]]) -> None:
+        whole = _ordered(statement, key).limit(bindparam("limit", type_=BigInteger))
+        before = [bindparam(f"before_{column.name}", type_=column.type) for column in key]
+        self._key, self._names = key, [one.key for one in before]
+        self._first, self._next = Hot(whole), Hot(_before(whole, key, before))
+
+    def page(
+        self,
+        database: Database,
+        limit: int,
+        cursor: str | None,
+        item: Callable[[Any], T],
+        **values: Any,
+    ) -> Page[T]:
+        """A page of the list with these values of its parameters. Raises: InvalidCursor."""
+        statement = self._first
+        if cursor is not None:
+            parts = _decoded(cursor, self._key)
+            statement, values = self._next, values | dict(zip(self._names, parts, strict=True))
+        rows = database.look_up(statement, limit=limit + 1, **values)
+        return _page(rows, self._key, limit, item)
+
+
+def _ordered(statement: Select[Any], key: Sequence[ColumnClause[Any]]) -> Select[Any]:
+    return statement.order_by(*(column.desc() for column in key))
+
+
+def _before(
+    statement: Select[Any], key: Sequence[ColumnClause[Any]], before: Sequence[ColumnElement[Any]]
+) -> Select[Any]:
+    return statement.where(tuple_(*key) < tuple_(*before))
+
+
+def _page(
+    rows: Sequence[Any], key: Sequence[ColumnClause[Any]], limit: int, item: Callable[[Any], T]
+) -> Page[T]:
+    """The first ``limit`` rows as items, and the cursor of those that follow."""
     listed = rows[:limit]
     # One more row than ``limit`` was selected: if it exists, another page follows.
     has_more = len(rows) > limit and listed
@@ -54,13 +110,24 @@ def page_of(
 
 def read_as(kind: type[T], row: Row[Any], /, **converted: Any) -> T:
     """Makes a dataclass: its fields are ``converted``, and all others are columns of the row."""
-    named = {one.name for one in fields(kind)} - converted.keys()  # type: ignore[arg-type]
-    return kind(**{name: getattr(row, name) for name in named}, **converted)
+    for name in _names(kind):  # type: ignore[arg-type]
+        if name not in converted:
+            converted[name] = getattr(row, name)
+    return kind(**converted)
+
+
+@lru_cache
+def _names(kind: Any) -> list[str]:
+    """The names of the fields of a dataclass; listing them takes as long as reading a row."""
+    return [one.name for one in fields(kind)]
 
 
 def key_in(cursor: str | None, key: Sequence[ColumnClause[Any]]) -> list[ColumnElement[Any]] | None:
     """The sort key in a cursor; None for the first page. Raises: InvalidCursor."""
-    return None if cursor is None else _decoded(cursor, key)
+    if cursor is None:
+        return None
+    values = zip(_decoded(cursor, key), key, strict=True)
+    return [literal(value, column.type) for value, column in values]
 
 
 def equal(values: Mapping[Any, Any]) -> list[ColumnElement[bool]]:
@@ -75,11 +142,11 @@ def either(values: Mapping[Any, Any]) -> ColumnElement[bool]:
 
 
 def _encoded(values: Sequence[Any]) -> str:
-    text = json.dumps(values, separators=(",", ":"), default=lambda id: id.hex)
+    text = json.dumps(values, separators=(",", ":"), default=lambda id: read_id(id).hex)
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _decoded(cursor: str, key: Sequence[ColumnElement[Any]]) -> list[ColumnElement[Any]]:
+def _decoded(cursor: str, key: Sequence[ColumnElement[Any]]) -> list[Any]:
     """The sort key in a cursor, each part of the type of its column; InvalidCursor otherwise."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
@@ -91,9 +158,9 @@ def _decoded(cursor: str, key: Sequence[ColumnElement[Any]]) -> list[ColumnEleme
         raise InvalidCursor("not a cursor of this list") from None
 
 
-def _value(part: Any, column: ColumnElement[Any]) -> ColumnElement[Any]:
+def _value(part: Any, column: ColumnElement[Any]) -> UUID | int:
     if isinstance(column.type, UuidBytes) and isinstance(part, str):
-        return literal(UUID(hex=part), column.type)
+        return UUID(hex=part)
     if isinstance(column.type, UuidBytes) or type(part) is not int or not -(2**63) <= part < 2**63:
         raise ValueError
-    return literal(part, column.type)
+    return part

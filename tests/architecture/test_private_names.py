@@ -81,10 +81,11 @@ UNDOCUMENTED = Seam(
     "uvicorn",
     frozenset(
         {
-            "app_state", "client", "cycle", "keep_alive", "more_body", "on_body", "on_header",
-            "on_headers_complete", "on_message_begin", "on_message_complete",
-            "on_response_complete", "on_url", "pipeline", "response_complete", "response_started",
-            "send_400_response", "shutdown", "transport",
+            "app_state", "chunked_encoding", "client", "cycle", "keep_alive", "more_body",
+            "on_body", "on_header", "on_headers_complete", "on_message_begin",
+            "on_message_complete", "on_response_complete", "on_url", "pipeline",
+            "response_complete", "response_started", "scope", "send_400_response", "shutdown",
+            "transport",
         }
     ),
     "uvicorn has no setting for the bytes and the seconds of headers with httptools.",

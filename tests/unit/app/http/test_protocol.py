@@ -30,8 +30,14 @@ class Wire(asyncio.Transport):
         self.protocol, self.sent, self.unread = protocol, b"", 0
         self.closing = self.aborted = False
 
+        self.writes = 0
+
     def write(self, data: Any) -> None:
         self.sent += bytes(data)
+        self.writes += 1
+
+    def writelines(self, parts: Any) -> None:
+        self.write(b"".join(parts))
 
     def get_write_buffer_size(self) -> int:
         return self.unread
@@ -276,6 +282,62 @@ def test_probes_answer_while_every_connection_is_at_work(run: Callable[[Play], N
         assert other.is_closing()
         for task in door.state.tasks:
             task.cancel()
+
+    run(play)
+
+
+def announced(length: bytes | None) -> Any:
+    """An application that replies in two parts, with or without a declared length."""
+
+    async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
+        headers = [] if length is None else [(b"content-length", length)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await asyncio.sleep(1)
+        await send({"type": "http.response.body", "body": b"HTTP/1.1 ", "more_body": True})
+        await asyncio.sleep(1)
+        await send({"type": "http.response.body", "body": b"ok", "more_body": False})
+
+    return app
+
+
+@pytest.mark.parametrize(
+    ("method", "length", "writes"),
+    [(b"GET", b"11", [0, 1, 2]), (b"GET", None, [1, 2, 3]), (b"HEAD", b"11", [1, 1, 1])],
+)
+def test_a_head_with_a_length_leaves_with_its_body(
+    run: Callable[[Play], None], method: bytes, length: bytes | None, writes: list[int]
+) -> None:
+    async def play() -> None:
+        wire = Door(announced(length)).connect()
+        wire.protocol.data_received(method + b" / HTTP/1.1\r\nHost: a\r\n\r\n")
+        seen = []
+        for _ in writes:
+            await asyncio.sleep(0.5)
+            seen.append(wire.writes)
+            await asyncio.sleep(0.5)
+        assert seen == writes
+        head, _, body = wire.sent.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+        if method == b"GET":
+            assert (body == b"HTTP/1.1 ok") == (length is not None)
+        else:
+            assert not body
+
+    run(play)
+
+
+def test_a_reply_that_fails_after_its_head_shows_its_head(run: Callable[[Play], None]) -> None:
+    async def fails(_scope: Scope, _receive: Receive, send: Send) -> None:
+        headers = [(b"content-length", b"2")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        raise RuntimeError
+
+    async def play() -> None:
+        wire = Door(fails).connect()
+        wire.protocol.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await asyncio.sleep(1)
+        assert wire.closing
+        assert wire.sent.startswith(b"HTTP/1.1 200 OK\r\n")
 
     run(play)
 
