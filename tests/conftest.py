@@ -12,6 +12,8 @@ from collections import deque
 
 from hypothesis import HealthCheck, settings
 
+from tests.support.compiled_statements import share_compiled_statements
+
 # Nothing here depends on the speed of the machine, which others may be using.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 
@@ -30,5 +32,7 @@ def pytest_collection_finish() -> None:
     if warm is not None:
         warm.LOADED.set()
         deque(warm.MachineSpeeds().steps(), maxlen=0)
+    if "sqlalchemy" in sys.modules:
+        share_compiled_statements()
     # What was collected lives until the end. To look through it took a twentieth of the run.
     gc.freeze()
