@@ -101,7 +101,7 @@ def test_metrics_show_all_processes_together(session: Session) -> None:
     def scraped() -> float:
         url = session.service.url + "/metrics"
         headers = {"Authorization": "Bearer " + "t" * 20}
-        text = httpx.get(url, headers=headers, verify=CERTIFICATES).text
+        text = httpx.get(url, headers=headers, timeout=REPLY, verify=CERTIFICATES).text
         [total] = re.findall(
             r'^privypurse_requests_total\{.*"/v1/queries".*"201".*\} (\S+)$', text, re.M
         )
