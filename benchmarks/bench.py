@@ -65,6 +65,32 @@ class Setting:
             listed += [draw() for _ in range(len(listed))]
         return listed
 
+    def compare(
+        self,
+        result: Result,
+        says: str,
+        seen: Callable[[float, float], str],
+        gaps: Sequence[float],
+        draw: Callable[[], float],
+        equal: float,
+        why: str,
+        no_less: bool = False,
+        enough: float = 0.0,
+    ) -> None:
+        """Judge a claim by repetitions of a difference, with ``Result.compare``.
+
+        Args:
+            seen: what was seen, from the mean difference and half of its interval.
+            draw: one further repetition, as for ``narrowed``.
+            no_less: the claim is that the difference is not negative, and not that it is positive.
+        """
+        value, half = mean(self.narrowed(gaps, draw, equal, no_less))
+        if no_less:
+            difference = Difference.no_less(value, half, equal)
+        else:
+            difference = Difference(value, half, equal, enough)
+        result.compare(says, seen(value, half), difference, why)
+
     def times(self, usual: int) -> int:
         return 3 if self.quick else usual * self.more
 

@@ -15,7 +15,7 @@ LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "scikit-learn")
 SUMMARY = "summary.json"
 REPORT = "report.html"
 #: Results of another form are not read.
-FORM = 4
+FORM = 5
 
 
 def write(path: Path, content: Any) -> None:

@@ -25,6 +25,8 @@ OWN = (
     *(
         "trees.accuracy",
         "trees.learners",
+        "trees.front",
+        "trees.ordered_splits",
         "trees.speed",
         "distances.speed",
         "distances.gaussian",

@@ -17,6 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -30,9 +31,9 @@ from app.engine.admission import InFlight, Limits
 from app.engine.deadlines import MOST_MISSES, Clock
 from app.engine.execution import Execution, inline_if_embedded
 from app.engine.requests import FORM, PATH, Priced, QueryRequest, written
-from app.engine.schedule import Ticket
+from app.engine.schedule import LIGHT, Ticket
 from app.engine.scheduler import Scheduler
-from app.engine.waiting import over, over_by, read_exception, until
+from app.engine.waiting import over, read_exception, until
 from app.queries import Query, QueryContext
 from app.queries.parts.cost import Cost, Speeds
 from mechanisms.model.executor import ExecutorFailed
@@ -59,9 +60,10 @@ log = structlog.get_logger("privypurse.answering")
 
 #: Seconds between two reads of the row of a query that runs in another process.
 POLL = 0.1
-#: The public cost in seconds up to which work runs on the event loop. Waking a thread takes longer
-#: than most such work, and so short a pause of the loop delays no deadline.
-INLINE = 0.001
+#: The public cost in seconds up to which work runs on the event loop. A thread would have to wait
+#: for the interpreter lock, longer than most such work takes, and so short a pause of the loop
+#: delays no deadline.
+INLINE = LIGHT
 #: Failures of the machine and not of the work, such as a full disk, no memory or a lost cluster.
 #: The query then stays charged and without an answer; the failure never becomes its answer.
 OUTSIDE = (OSError, MemoryError, StorageError, ExecutorFailed)
@@ -81,14 +83,13 @@ class Reply:
 class UnderWay:
     """A query of this process between its reservation and its deadline.
 
-    ``begun`` gets its result when the query begins. No record is read before that.
+    No record is read before ``ticket.begun`` has its result, the begin of the query.
     """
 
     reservation: Reservation
     records: Records
     ticket: Ticket
     started: float
-    begun: asyncio.Future[float]
     #: Ends with the reply, at the deadline.
     task: asyncio.Task[Reply]
     #: Seconds from the beginning of the query to its deadline. Each missed deadline doubles it.
@@ -96,6 +97,16 @@ class UnderWay:
     #: The monotonic time until which the caller waits. If the deadline comes later, the reply 202
     #: leaves before it, and work on the event loop would delay that reply by its run time.
     awaited_until: float
+    #: The work, from the begin on, and the monotonic time at which it ended. The thread that ends
+    #: it notes this time itself, because the event loop may come to it much later.
+    job: asyncio.Future[tuple[int, bytes]] | None = None
+    ended: float | None = None
+
+    @property
+    def begin(self) -> float:
+        """The monotonic time at which the query began."""
+        assert self.ticket.begin is not None, "the query has begun"
+        return self.ticket.begin
 
     @property
     def is_first(self) -> bool:
@@ -249,15 +260,14 @@ class Answering:
                 priced = request.priced_at(priced.dataset, outcome.charged_rho)
             now, task = time.monotonic(), asyncio.current_task()
             assert task is not None, "this coroutine runs in a task"
+            under_way = UnderWay(outcome, records, ticket, now, task, ticket.length, awaited_until)
+            ticket.start = partial(self._start, under_way, request, priced)
             begun = self._scheduler.enter(ticket, now)
-            under_way = UnderWay(
-                outcome, records, ticket, now, begun, task, ticket.length, awaited_until
-            )
             self._under_way[outcome.query_id] = under_way
             if self._keeper is None:
                 self._keeper = asyncio.create_task(self._keep_all())
             charged.set_result(under_way)
-            return await self._finish(under_way, request, priced)
+            return await self._finish(under_way, begun)
         finally:
             self._in_flight.leave(reserve.analyst_id)
 
@@ -362,8 +372,8 @@ class Answering:
         headers = {"Location": location, "Retry-After": "1"}
         return Reply(under_way.reservation.query_id, 202, written(body).encode(), headers)
 
-    async def _finish(self, under_way: UnderWay, request: QueryRequest, priced: Priced) -> Reply:
-        """Compute, settle, and return the reply at its deadline.
+    async def _finish(self, under_way: UnderWay, begun: asyncio.Future[float]) -> Reply:
+        """Wait for the work, settle, and return the reply at its deadline.
 
         Raises, also at a deadline: QueryReleased if the query was cancelled; StillRunning or
             CommitUnknown if it has no answer for a reason outside of its work.
@@ -371,15 +381,15 @@ class Answering:
         id = under_way.reservation.query_id
         settled: bool | Exception
         try:
-            begun = await self._begin(under_way)
-            reply = await self._outcome(under_way, request, priced)
+            await self._begin(under_way, begun)
+            reply = await self._outcome(under_way)
             settled = reply if isinstance(reply, Exception) else False
             if not isinstance(reply, Exception):
                 settled = await self._settle(under_way, reply)
             # An answer that was stored after its deadline leaves at the next tick, one of the
             # public instants at equal distances. So the time of its storing stays hidden.
-            elapsed = time.monotonic() - begun
-            await until(begun + self._clock.next_tick(under_way.length, elapsed))
+            elapsed = time.monotonic() - under_way.begin
+            await until(under_way.begin + self._clock.next_tick(under_way.length, elapsed))
             if isinstance(settled, Exception):
                 raise settled
             assert not isinstance(reply, Exception)
@@ -394,27 +404,26 @@ class Answering:
             if self._under_way.get(id) is under_way:
                 del self._under_way[id]
 
-    async def _outcome(
-        self, under_way: UnderWay, request: QueryRequest, priced: Priced
-    ) -> tuple[int, bytes] | Exception:
+    def _start(self, under_way: UnderWay, request: QueryRequest, priced: Priced) -> None:
+        """Begin the work: a light query runs here and now, any other in a thread."""
+        ticket, kinds = under_way.ticket, priced.cost.work.keys()
+        is_awaited = under_way.begin + under_way.length <= under_way.awaited_until
+        is_inline = is_awaited and ticket.cost <= INLINE and kinds <= self._warm
+        run = self._execution.inline if is_inline else self._execution.job
+        under_way.job = run(self._compute, under_way, request, priced)
+        # The next query of these kinds finds their kernels compiled and loaded.
+        under_way.job.add_done_callback(lambda _: self._warm.update(kinds))
+
+    async def _outcome(self, under_way: UnderWay) -> tuple[int, bytes] | Exception:
         """Status and body, or the reason why there are none, when they are to be stored."""
-        id, ticket, kinds = (
-            under_way.reservation.query_id,
-            under_way.ticket,
-            priced.cost.work.keys(),
-        )
-        is_awaited = under_way.begun.result() + under_way.length <= under_way.awaited_until
-        if is_awaited and ticket.cost <= INLINE and kinds <= self._warm:
-            job = self._execution.inline(self._compute, under_way, request, priced)
-        else:
-            job = self._execution.job(self._compute, under_way, request, priced)
+        id, ticket, job = under_way.reservation.query_id, under_way.ticket, under_way.job
+        assert job is not None, "the scheduler starts the work when it begins the query"
         if not await self._in_time(job, under_way):
             # A kernel cannot be stopped: it keeps its slot until it ends, and its result is lost.
             job.add_done_callback(read_exception)
             job.add_done_callback(lambda _: self._scheduler.finish(ticket, time.monotonic()))
             return StillRunning(id)
-        self._warm |= kinds
-        end = under_way.begun.result() + under_way.length
+        end = under_way.begin + under_way.length
         self._scheduler.finish(ticket, end if self._clock.tick else time.monotonic())
         try:
             return job.result()
@@ -423,18 +432,22 @@ class Answering:
             return StillRunning(id)
 
     async def _in_time(self, job: asyncio.Future[Any], under_way: UnderWay) -> bool:
-        """Wait until the work is to be stored. Returns False if it misses its last deadline."""
-        begun, first = under_way.begun.result(), under_way.length
+        """Wait until the work is to be stored. Returns False if it misses its last deadline.
+
+        Work is late that ends too late. If the event loop only comes to it too late, then its
+        answer leaves one tick later, like any that is stored late.
+        """
+        first = under_way.length
         if not self._clock.tick:
             if not job.done():
                 await asyncio.wait([job])
             return True
         for misses in range(MOST_MISSES + 1):
             under_way.length = first * 2.0**misses
-            instant = begun + under_way.length - self._clock.allowance
-            # Work that ends after this instant is late, even if it is over now. Its answer leaves
-            # at the next deadline.
-            if await over_by(job, instant):
+            instant = under_way.begin + under_way.length - self._clock.allowance
+            await over(job, max(0.0, instant - time.monotonic()))
+            if under_way.ended is not None and under_way.ended <= instant:
+                await asyncio.wait([job])
                 await until(instant)
                 return True
             self.misses += 1
@@ -447,9 +460,8 @@ class Answering:
         A failure must also leave at the deadline, so that it does not reveal the run time.
         """
         (status, body), reservation = reply, under_way.reservation
-        begun = under_way.begun.result()
-        elapsed = self._clock.next_tick(under_way.length, time.monotonic() - begun)
-        after = begun - under_way.started + elapsed
+        elapsed = self._clock.next_tick(under_way.length, time.monotonic() - under_way.begin)
+        after = under_way.begin - under_way.started + elapsed
         release_us = reservation.reserved_us + round(after * 1e6)
         try:
             return await self._ledger.settle(
@@ -463,17 +475,17 @@ class Answering:
             log.error("an answer cannot be stored", error=type(error).__qualname__)
             return StillRunning(reservation.query_id)
 
-    async def _begin(self, under_way: UnderWay) -> float:
-        """When the query begins.
+    async def _begin(self, under_way: UnderWay, begun: asyncio.Future[float]) -> None:
+        """Wait until the query begins.
 
         Raises: QueryReleased when it was cancelled and its charge is released; StillRunning when
             it was cancelled and the charge may stand, so that the same key runs it later.
         """
-        begun, reservation = under_way.begun, under_way.reservation
         if not begun.done():
             await asyncio.wait([begun])
         if not begun.cancelled():
-            return begun.result()
+            return
+        reservation = under_way.reservation
         try:
             released = await self._ledger.release(reservation)
         except StorageError:
@@ -509,7 +521,7 @@ class Answering:
         It opens no file and starts no thread.
         """
         reservation = under_way.reservation
-        dataset, kernels = priced.dataset, self._execution.kernels
+        dataset, kernels = priced.dataset, self._execution.queries
         try:
             context = QueryContext(
                 under_way.records, dataset, request.loss, self._randomness, kernels
@@ -522,6 +534,8 @@ class Answering:
             # The error of a computation may depend on records. So the reply is one fixed text, and
             # nothing is logged.
             return 500, query_failed_body(reservation.query_id)
+        finally:
+            under_way.ended = time.monotonic()
 
 
 def replayed(query_id: UUID, status: int, body: bytes) -> Reply:

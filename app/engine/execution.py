@@ -1,17 +1,22 @@
 """Thread pools. Work runs in threads, because compiled kernels release the interpreter lock.
 
-The pool of jobs runs whole queries. The pool of kernels runs the parts, of equal cost, of a query
+The pool of jobs runs whole queries. The pools of kernels run the parts, of equal cost, of a query
 or a preparation. With one pool, queries that wait for their kernels could block these kernels.
 """
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from typing import ParamSpec, TypeVar
 
 from mechanisms.model.executor import Executor
 from storage.database.database import Database
+
+#: Seconds after which a thread that waits for the interpreter lock asks for it. Work takes it again
+#: after every kernel: with the 5 ms of the interpreter it would wait longer than it works.
+SWITCH_INTERVAL = 0.0001
 
 P = ParamSpec("P")
 Part = TypeVar("Part")
@@ -31,20 +36,42 @@ def started_pool(threads: int, name: str) -> ThreadPoolExecutor:
 
 
 class ThreadExecutor(Executor):
-    """Runs the parts of one kernel on a pool of threads (``mechanisms.model.executor``)."""
+    """Runs the parts of kernels on a pool of threads (``mechanisms.model.executor``).
 
-    def __init__(self, workers: int) -> None:
+    Each call uses ``workers`` threads at most, so calls of as many users as the pool has room for
+    never wait for each other's parts.
+    """
+
+    def __init__(self, workers: int, users: int = 1) -> None:
         self.workers = workers
-        self._pool = started_pool(workers, "kernel")
+        # A single worker is the calling thread: waking another can take longer than the kernel.
+        self._pool = started_pool(workers * users, "kernel") if workers > 1 else None
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
         cut = list(parts)
-        # A single part is computed in the present thread: waking another can take longer than the
-        # kernel.
-        return list(self._pool.map(kernel, cut)) if len(cut) > 1 else list(map(kernel, cut))
+        count = min(self.workers, len(cut))
+        if self._pool is None or count < 2:
+            return list(map(kernel, cut))
+        results: dict[int, Result] = {}
+        failed = Event()
+
+        def run(first: int) -> None:
+            for number in range(first, len(cut), count):
+                if failed.is_set():
+                    return
+                try:
+                    results[number] = kernel(cut[number])
+                except BaseException:
+                    failed.set()
+                    raise
+
+        for thread in [self._pool.submit(run, first) for first in range(count)]:
+            thread.result()
+        return [results[number] for number in range(len(cut))]
 
     def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
 
 async def inline_if_embedded(
@@ -65,10 +92,12 @@ class Execution:
         slots: int,
         elsewhere: Callable[[Executor], Executor] = lambda threads: threads,
     ) -> None:
-        self._threads = ThreadExecutor(workers)
-        #: The executor of kernels: these threads, or an executor that also sends large work to
-        #: other machines.
-        self.kernels = elsewhere(self._threads)
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        self._threads = ThreadExecutor(workers), ThreadExecutor(-(-workers // slots), slots)
+        #: The executors of kernels: these threads, or executors that also send large work to other
+        #: machines. One preparation may take all processors. A query takes its share of them, as
+        #: its public cost does, even if the other slots are idle.
+        self.preparation, self.queries = map(elsewhere, self._threads)
         # Heavy queries need one thread per slot. Light queries hold no slot, so those that do not
         # run on the event loop need further threads.
         self._jobs = started_pool(slots + workers, "job")
@@ -93,4 +122,5 @@ class Execution:
 
     def close(self) -> None:
         self._jobs.shutdown(wait=True, cancel_futures=True)
-        self._threads.close()
+        for threads in self._threads:
+            threads.close()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from asyncio import Future
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -49,6 +50,9 @@ class Ticket:
     #: A future that receives the instant at which the query begins. Cancelling it takes the query
     #: out of its queue.
     begun: Future[float] | None = None
+    #: Starts the work. The scheduler calls it when the query begins, before anything else runs on
+    #: the event loop: what runs in between would take of the time until the deadline.
+    start: Callable[[], None] = lambda: None
 
     @property
     def is_cancelled(self) -> bool:
@@ -86,7 +90,10 @@ class Bucket:
 class Schedule:
     """The slots of one process, and the queries that wait for them.
 
-    All methods return the tickets that begin by ``now``, in order, with their ``begin``.
+    All methods return the tickets that begin by ``now``, in order, with their ``begin``. A heavy
+    query begins at the instant at which its slot is free, even if the event loop comes to it later.
+    A light query that waits begins at the call that finds it: its work runs on the event loop, so
+    it could not run before, and its deadline may be too near for a begin in the past.
     """
 
     slots: int
@@ -112,12 +119,12 @@ class Schedule:
         """A query is charged and may begin. Every earlier instant comes first."""
         begun = self.advance(now)
         (self._light if ticket.is_light else self._heavy).add(ticket)
-        return begun + self._begin(self._now)
+        return begun + self._begin(self._now, self._now)
 
     def uncover(self, now: float) -> list[Ticket]:
         """A query that waited was cancelled ``now``: one behind it may begin, but not earlier."""
         self._now = max(self._now, now)
-        return self._begin(self._now)
+        return self._begin(self._now, self._now)
 
     def advance(self, now: float) -> list[Ticket]:
         """Time passes until ``now``."""
@@ -125,7 +132,7 @@ class Schedule:
         while (instant := self.next_instant()) is not None and instant <= now:
             self._now = instant
             self._free(instant)
-            begun += self._begin(instant)
+            begun += self._begin(instant, now)
         self._now = max(self._now, now)
         return begun
 
@@ -161,12 +168,13 @@ class Schedule:
         ticket.end = end
         heapq.heappush(self._ends, (end, next(self._numbers), ticket))
 
-    def _begin(self, now: float) -> list[Ticket]:
+    def _begin(self, now: float, clock: float) -> list[Ticket]:
+        """What begins at ``now``. The event loop may be late: ``clock`` is the time by then."""
         begun = []
-        while (light := self._light.head()) and self._bucket.ready(light.cost) <= now:
+        while (light := self._light.head()) and self._bucket.ready(light.cost) <= clock:
             self._light.take()
-            self._bucket.take(light.cost, now)
-            light.begin = now
+            self._bucket.take(light.cost, clock)
+            light.begin = clock
             begun.append(light)
         passed: set[int] = set()
         while self._busy < self.slots and (ticket := self._heavy.head()):

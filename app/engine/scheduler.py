@@ -54,6 +54,7 @@ class Scheduler:
             # The result is the instant of the schedule, not the later moment at which the event
             # loop runs this line.
             ticket.begun.set_result(ticket.begin)
+            ticket.start()
         self._wait()
 
     def _wait(self) -> None:

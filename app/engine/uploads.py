@@ -217,7 +217,7 @@ class Uploads:
                 gzipped=upload.ticket.gzipped,
                 dataset=upload.public,
                 folder=folder,
-                executor=self._execution.kernels,
+                executor=self._execution.preparation,
                 limits=self.limits(),
                 progress=progress,
                 key=self._person_key(upload),

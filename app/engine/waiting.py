@@ -29,15 +29,6 @@ async def over(task: asyncio.Future[Any], seconds: float) -> bool:
     return task.done()
 
 
-async def over_by(task: asyncio.Future[Any], instant: float) -> bool:
-    """Returns whether ``task`` is seen to be over by this monotonic time; then it waits no longer.
-
-    A task that ran on the event loop, or ended while it was blocked, may be seen after the instant.
-    """
-    await over(task, max(0.0, instant - time.monotonic()))
-    return task.done() and time.monotonic() <= instant
-
-
 def read_exception(ended: asyncio.Future[Any]) -> None:
     """Read the exception of a task that no caller may be left to read.
 

@@ -7,7 +7,10 @@ requirements-cluster.lock has these libraries.
 from importlib import import_module
 from typing import Any
 
-MISSING = "{what} needs more packages: pip install --no-deps --require-hashes -r requirements-cluster.lock"
+MISSING = (
+    "{what} needs more packages: "
+    "pip install --no-deps --require-hashes -r requirements-cluster.lock"
+)
 
 
 def wing(module: str, what: str) -> Any:

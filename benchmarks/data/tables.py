@@ -1,6 +1,7 @@
 """Real tables for benchmarks: ``NAME.csv.gz`` with ``NAME.schema.json``, and synthetic ones.
 
-Numeric attributes are cut into five public bins of equal width; nothing public is taken from rows.
+Numeric attributes are cut into public bins of equal width, five by default. Nothing public is taken
+from rows.
 """
 
 import json
@@ -80,8 +81,8 @@ class Table:
         )
 
 
-def read_table(folder: Path, name: str) -> Table:
-    """All rows of a real table, coded over its public domain."""
+def read_table(folder: Path, name: str, bins: int = BINS) -> Table:
+    """All rows of a real table, coded over its public domain; ``bins`` of each number."""
     schema = json.loads((folder / f"{name}.schema.json").read_text())
     names = [attribute["name"] for attribute in schema["attributes"]]
     text = pyarrow.csv.ConvertOptions(
@@ -93,7 +94,7 @@ def read_table(folder: Path, name: str) -> Table:
     for described in schema["attributes"]:
         cells = rows[described["name"]].to_pylist()
         is_empty = missing is None and described["kind"] != "categorical" and "" in cells
-        attribute = _attribute(described, "" if is_empty else missing)
+        attribute = _attribute(described, "" if is_empty else missing, bins)
         attributes.append(attribute)
         codes[attribute.name] = _codes(attribute, cells)
     domain = TableDomain(tuple(attributes), schema["class_attribute"], rows=len(rows))
@@ -101,11 +102,11 @@ def read_table(folder: Path, name: str) -> Table:
     return Table(name, dataset, TableRecords(codes, {}))
 
 
-def _attribute(described: dict[str, Any], missing: str | None) -> Attribute:
+def _attribute(described: dict[str, Any], missing: str | None, bins: int) -> Attribute:
     if described["kind"] == "categorical":
         return CategoricalAttribute(described["name"], tuple(described["domain"]), missing)
     low, high = map(float, described["domain"])
-    edges = tuple(low + (high - low) * i / BINS for i in range(BINS + 1))
+    edges = tuple(low + (high - low) * i / bins for i in range(bins + 1))
     return NumericAttribute(described["name"], low, high, edges, missing)
 
 
@@ -115,10 +116,11 @@ def _codes(attribute: Attribute, cells: list[str]) -> NDArray[Any]:
         return np.array([number[cell] for cell in cells], np.min_scalar_type(len(number)))
     assert isinstance(attribute, NumericAttribute)
     inner = attribute.edges[1:-1]
+    empty = len(attribute.edges) - 1
     present = [cell != attribute.missing for cell in cells]
     values = [float(cell) if here else 0.0 for cell, here in zip(cells, present, strict=True)]
     bins = np.searchsorted(inner, values, side="right")
-    return np.where(present, bins, BINS).astype(np.uint8)
+    return np.where(present, bins, empty).astype(np.uint8)
 
 
 def read_salaries(folder: Path) -> NDArray[np.float64]:

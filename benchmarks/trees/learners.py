@@ -55,6 +55,18 @@ def forest(table: Table, split: Split, epsilon: float) -> float:
     return _right(votes, held_out, table.task)
 
 
+def forest_accuracy(parts: Sequence[tuple[Table, Split]], epsilon: float) -> float:
+    """That of a forest whose trees ask a table each, all of the same rows in the same order."""
+    share = PrivacyLoss.parse(repr(epsilon)).shares(len(parts))[0]
+    votes = []
+    for table, (rest, held_out) in parts:
+        context = QueryContext(rest, table.dataset, share, randomness(), Inline())
+        (tree,) = random_forest(context, RandomSplits(table.task, 1, DEPTH))
+        votes.append(_probabilities(tree, held_out, table.task))
+    (table, (_, held_out)) = parts[0]
+    return _right(np.sum(votes, axis=0), held_out, table.task)
+
+
 def naive_bayes(table: Table, split: Split, epsilon: float) -> float:
     rest, held_out = split
     context = _context(table, rest, epsilon)
@@ -134,9 +146,8 @@ def _fill(
             _fill(node["branches"][level], below, records, attributes, shares)
 
 
-def splits(folder: Path, name: str, number: int) -> Split:
+def split(table: Table, number: int) -> Split:
     """(to learn from, held out) of one run."""
-    table = tree_table(folder, name)
     order = np.random.default_rng(number).permutation(table.rows)
     held_out = table.rows // 10
     return table.taken(order[held_out:]), table.taken(order[:held_out])
@@ -150,7 +161,7 @@ def expectation(table: Table, epsilon: float) -> str:
 def accuracies(folder: Path, name: str, epsilon: float, runs: int) -> dict[str, Rows]:
     """The accuracy in % of each learner, and of the rival, in every run, shape (runs,)."""
     table = tree_table(folder, name)
-    parts = [splits(folder, name, run) for run in range(runs)]
+    parts = [split(table, run) for run in range(runs)]
     return {
         learner: 100 * np.array([how(table, part, epsilon) for part in parts])
         for learner, how in (*LEARNERS.items(), (RIVAL, rival))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accounting.privacy_loss import PrivacyLoss
-from benchmarks.data.tables import Table, read_table
+from benchmarks.data.tables import BINS, Table, read_table
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import (
     Attribute,
@@ -38,9 +38,9 @@ POSITIVE = {"adult": ">50K", "nltcs": "1", "acs": "1", "mushroom": "p"}
 
 
 @cache
-def tree_table(folder: Path, name: str) -> Table:
+def tree_table(folder: Path, name: str, bins: int = BINS) -> Table:
     """A real table under add/remove; numbers lie in the middle of their bins."""
-    table = read_table(folder, name)
+    table = read_table(folder, name, bins)
     attributes = tuple(a for a in table.domain.attributes if a.name not in LEFT_OUT.get(name, ()))
     domain = TableDomain(attributes, table.domain.class_attribute, max_rows=MAX_ROWS[name])
     codes = {a.name: table.records.codes[a.name] for a in attributes}

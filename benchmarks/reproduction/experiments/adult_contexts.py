@@ -4,23 +4,20 @@ The chance of each attribute to be in a private context is exact: k draws of the
 mechanism.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from benchmarks.bench import Bench, Setting, rows_of
 from benchmarks.distances.metric_evaluation import SIZE, correlation
 from benchmarks.reproduction.experiments.contexts import EPSILONS, SHARE, Comparison
+from benchmarks.reproduction.experiments.distances import judge_near
 from benchmarks.reproduction.papers import DISTANCES
-from benchmarks.result import HOLDS, OTHERWISE, Difference, Estimate, Result, exact, mean
+from benchmarks.result import HOLDS, OTHERWISE, Estimate, Result, exact, mean
 from benchmarks.selections.inclusion import chances
 from mechanisms.distances.options import Context, Options, Rule
 from mechanisms.model.sensitivity import Sensitivity
 
 TARGETS = ("age", "race")
 TIMES = 100
-#: A correlation from which matrices are near; differences below the second amount count as none.
-NEAR, EQUAL = 0.9, 0.05
 
 
 def run(result: Result, setting: Setting) -> None:
@@ -76,7 +73,15 @@ def matrix(result: Result, setting: Setting, one: Comparison) -> None:
         ((learned,),) = learner.answers(1.0, 1)
         return correlation(learned.matrix, true.matrix)
 
-    judge_near(result, setting, [correlation(each, true.matrix) for each in noisy], draw)
+    judge_near(
+        result,
+        setting,
+        "adult: private distances between values of race at ε = 1 are near those without noise",
+        "",
+        [correlation(each, true.matrix) for each in noisy],
+        draw,
+        "rare values have few records",
+    )
     levels = list(true.attribute.levels)
     result.table(
         "distances between values of race: without noise, and private at ε = 1",
@@ -88,21 +93,6 @@ def matrix(result: Result, setting: Setting, one: Comparison) -> None:
             for j in range(i)
         ],
     )  # fmt: skip
-
-
-def judge_near(
-    result: Result, setting: Setting, correlations: list[float], draw: Callable[[], float]
-) -> None:
-    """Whether private distances are near the true ones; ``draw`` is one further correlation."""
-    bar = NEAR - EQUAL
-    gaps = [value - bar for value in correlations]
-    gap, half = mean(setting.narrowed(gaps, lambda: draw() - bar, EQUAL))
-    result.compare(
-        "adult: private distances between values of race at ε = 1 are near those without noise",
-        f"correlation {gap + bar:.3f} ± {half:.3f}",
-        Difference(gap, half, EQUAL),
-        f"they are near from a correlation of {NEAR:g} on; rare values have few records",
-    )
 
 
 BENCHES = (

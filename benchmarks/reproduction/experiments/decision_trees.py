@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.bench import Setting, for_each, rows_of
 from benchmarks.reproduction.papers import DAMPENING
-from benchmarks.result import Difference, Result, mean
+from benchmarks.result import Result, mean
 from benchmarks.trees.accuracy import (
     CRITERIA,
     DEPTHS,
@@ -92,25 +92,34 @@ def judge(
     """From the runs of ``WAYS`` at each ε; ``draw`` compares two of them in one more run."""
     gains = {e: np.subtract(one["shifted"], one[GLOBAL]).tolist() for e, one in runs.items()}
     best = max(gains, key=lambda e: float(np.mean(gains[e])))
-    value, half = mean(setting.narrowed(gains[best], partial(draw, "shifted", GLOBAL, best), EQUAL))
-    result.compare(
+    setting.compare(
+        result,
         f"{title}: shifted dampening is more accurate than global sensitivity, by up to 12 points",
-        f"at most {value:+.1f} ± {half:.1f} points, at ε = {best:g}",
-        Difference(value, half, EQUAL, enough=10),
+        seen("at most", best),
+        gains[best],
+        partial(draw, "shifted", GLOBAL, best),
+        EQUAL,
         "the gain depends on the table and the class attribute, which the paper does not name for "
         "every table",
+        enough=10,
     )
     for way, other, why in NOT_LESS:
         gaps = {e: np.subtract(one[way], one[other]).tolist() for e, one in runs.items()}
         worst = min(gaps, key=lambda e: float(np.mean(gaps[e])))
-        more = partial(draw, way, other, worst)
-        value, half = mean(setting.narrowed(gaps[worst], more, EQUAL, no_less=True))
-        result.compare(
+        setting.compare(
+            result,
             f"{title}: {way} is nowhere less accurate than {other}",
-            f"at worst {value:+.1f} ± {half:.1f} points, at ε = {worst:g}",
-            Difference.no_less(value, half, EQUAL),
+            seen("at worst", worst),
+            gaps[worst],
+            partial(draw, way, other, worst),
+            EQUAL,
             why,
+            no_less=True,
         )
+
+
+def seen(what: str, epsilon: float) -> Callable[[float, float], str]:
+    return lambda value, half: f"{what} {value:+.1f} ± {half:.1f} points, at ε = {epsilon:g}"
 
 
 BENCHES = for_each(

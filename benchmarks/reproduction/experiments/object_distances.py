@@ -14,9 +14,9 @@ from benchmarks.distances.metric_evaluation import (
 )
 from benchmarks.reproduction.experiments.clusters import CLUSTER_TABLES, WAYS
 from benchmarks.reproduction.experiments.context_effects import judge_fall
-from benchmarks.reproduction.experiments.distances import OWN, OWN_OPTIONS, loss_of
+from benchmarks.reproduction.experiments.distances import OWN, OWN_OPTIONS, judge_near, loss_of
 from benchmarks.reproduction.papers import DISTANCES
-from benchmarks.result import HOLDS, OTHERWISE, Result, mean
+from benchmarks.result import Result, mean
 from mechanisms.distances.learn import TargetMetric
 
 TIMES, ROWS = 15, 300
@@ -47,12 +47,16 @@ def run(result: Result, setting: Setting, name: str) -> None:
         estimates = {way: [mean(one[number]) for one in line] for way, line in values.items()}
         result.plot(f"{name}, {ROWS} rows", f"{measure} of object matrices", epsilons, estimates,
                     "ε of the metric")  # fmt: skip
-    best = max((mean(values[way][-1][0]) for way in WAYS), key=lambda value: value[0])
-    result.claim(
+    best = max(WAYS, key=lambda way: float(values[way][-1][0].mean()))
+    judge_near(
+        result,
+        setting,
         f"{name}: distances between objects stay close to those without privacy",
-        f"correlation up to {best[0]:.3f} ± {best[1]:.3f} at the largest ε",
-        HOLDS if best[0] >= 0.9 else OTHERWISE, "ε is divided over all targets of the metric",
-    )  # fmt: skip
+        f" at the largest ε, {best}",
+        values[best][-1][0].tolist(),
+        lambda: float(compared(best, epsilons[-1], 1)[0, 0]),
+        "ε is divided over all targets of the metric",
+    )
     nearest = min(WAYS, key=lambda way: float(values[way][-1][1].mean()))
     first, last = (values[nearest][place][1] for place in (0, -1))
 

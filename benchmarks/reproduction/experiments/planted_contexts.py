@@ -130,12 +130,13 @@ def judge(
         f"nearly always is a share of {NEARLY:g}; the table or ε is too small",
     )
     expected = float(np.mean(chances))
-    gains = setting.narrowed([expected - one for one in noisy], lambda: expected - draw(), EQUAL)
-    value, half = mean(gains)
-    result.compare(
+    setting.compare(
+        result,
         f"{title} finds the planted context more often than mean_su",
-        f"by {value:+.3f} ± {half:.3f}, mean over ε",
-        Difference(value, half, EQUAL),
+        lambda value, half: f"by {value:+.3f} ± {half:.3f}, mean over ε",
+        [expected - one for one in noisy],
+        lambda: expected - draw(),
+        EQUAL,
         "noisy entropies of few attributes of few values are accurate enough",
     )
 

@@ -9,7 +9,7 @@ of the private outputs that some output of the search without noise dominates, a
 in each run: 0 is best.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
@@ -22,7 +22,7 @@ from accounting.privacy_loss import PrivacyLoss
 from benchmarks.bench import Setting, for_each, rows_of
 from benchmarks.data.tables import Table
 from benchmarks.reproduction.papers import MULTI
-from benchmarks.result import FAILS, HOLDS, OTHERWISE, Difference, Result, mean
+from benchmarks.result import Result, mean
 from benchmarks.simulation import randomness
 from benchmarks.trees.accuracy import EPSILONS, GAIN, GLOBAL, LOCAL, NO_NOISE, TABLES
 from benchmarks.trees.tables import POSITIVE, grown, tree_table
@@ -37,8 +37,9 @@ from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.evolutionary.front import Front
 
 RUNS, C_RUNS = 20, 60
-#: Smaller differences of fitness, which is at most 5, and of measure C count as none.
-EQUAL_FITNESS, EQUAL_C = 0.3, 0.05
+#: Smaller differences of fitness, which is at most 5, and of measure C count as none. Of gains over
+#: private ID3, of which the paper prints 6 %, only smaller ones do.
+EQUAL_FITNESS, EQUAL_GAIN, EQUAL_C = 0.3, 0.1, 0.05
 #: The smaller of the gains over private ID3 that the paper prints, in percent; the other is 21.
 LEAST_GAIN = 6
 C_EPSILONS = (0.5, 1.0, 2.0)
@@ -58,6 +59,8 @@ NAMES = {
     OWN: "this service, objective front",
 }
 Floats = NDArray[np.float64]
+#: The fitness of every run of each way at each ε.
+Runs = Mapping[tuple[str, float], list[float]]
 
 
 def rates(table: Table, trees: list[Mapping[str, Any]]) -> Floats:
@@ -139,69 +142,106 @@ def weighted(result: Result, setting: Setting, name: str) -> None:
     lines["search without noise"] = [best] * len(epsilons)
     lines["plain ID3"] = [plain] * len(epsilons)
     result.plot(f"{name}, search of trees", "fitness 3·TPR + 2·TNR", epsilons, lines)
-    gains = [(mean(runs[LOCAL, e]), mean(runs[GLOBAL, e])) for e in epsilons if e >= 0.05]
-    clear = [a[0] - b[0] - float(np.hypot(a[1], b[1])) > 0 for a, b in gains]
-    result.claim(
+
+    def draw(way: str, epsilon: float) -> float:
+        return fitness(setting.data, name, way, epsilon)
+
+    judge(result, setting, name, runs, draw)
+    result.stored["runs"] = {f"{way} {e:g}": values for (way, e), values in runs.items()}
+
+
+def judge(
+    result: Result, setting: Setting, name: str, runs: Runs, draw: Callable[[str, float], float]
+) -> None:
+    """From the runs of each way at each ε; ``draw`` is the fitness of one further run."""
+    epsilons = sorted(e for way, e in runs if way == LOCAL)
+    low, high = epsilons[0], epsilons[-1]
+    middle = [e for e in epsilons if e >= 0.05]
+    worst = min(middle, key=lambda e: float(np.mean(gaps(runs, LOCAL, GLOBAL, e))))
+    setting.compare(
+        result,
         f"{name}: the local aggregate finds better trees than the global one at ε from 0.05 on",
-        f"clearly at {sum(clear)} of {len(clear)} ε",
-        HOLDS if all(clear) else OTHERWISE if any(clear) else FAILS,
-        "within its interval at the other ε",
+        lambda value, half: f"by {value:+.2f} ± {half:.2f} at worst, at ε = {worst:g}",
+        gaps(runs, LOCAL, GLOBAL, worst),
+        lambda: draw(LOCAL, worst) - draw(GLOBAL, worst),
+        EQUAL_FITNESS,
+        "at that ε noise decides for both",
     )
-    high = max(epsilons)
-    reached = mean(runs[LOCAL, high])
-    result.claim(
+    setting.compare(
+        result,
         f"{name}: the local aggregate comes near the search without noise",
-        f"fitness {reached[0]:.2f} ± {reached[1]:.2f} at ε = {high:g}, {best[0]:.2f} without noise",
-        HOLDS if reached[0] + reached[1] >= 0.95 * best[0] else OTHERWISE,
-        "less than 95 % of it at the largest ε tried",
+        lambda value, half: f"{value:+.2f} ± {half:.2f} from it at ε = {high:g}",
+        np.subtract(runs[LOCAL, high], runs[GLOBAL, NO_NOISE]).tolist(),
+        lambda: draw(LOCAL, high) - draw(GLOBAL, NO_NOISE),
+        EQUAL_FITNESS,
+        "it is less fit at the largest ε tried",
+        no_less=True,
     )
     for baseline in BASELINES:
-        judge_baseline(result, name, baseline, runs, epsilons)
-    # Flat: from the least ε to the largest, global goes less than a fifth of the way to the best.
-    first, last = (runs[GLOBAL, e] for e in (min(epsilons), high))
-    fifth = 0.2 * np.subtract(runs[GLOBAL, NO_NOISE], first)
+        judge_baseline(result, setting, name, baseline, runs, draw)
 
-    def draw() -> float:
-        low, far, perfect = (
-            fitness(setting.data, name, GLOBAL, e) for e in (min(epsilons), high, NO_NOISE)
-        )
-        return 0.2 * (perfect - low) - (far - low)
+    def short_of_a_fifth(first: float, last: float, perfect: float) -> float:
+        """A fifth of the way to the best, less the rise from the least ε to the largest."""
+        return 0.2 * (perfect - first) - (last - first)
 
-    gaps = (fifth - np.subtract(last, first)).tolist()
-    gap, half = mean(setting.narrowed(gaps, draw, EQUAL_FITNESS))
-    result.compare(
+    ends = (GLOBAL, low), (GLOBAL, high), (GLOBAL, NO_NOISE)
+    setting.compare(
+        result,
         f"{name}: the global aggregate stays near chance at every ε",
-        f"a fifth of the way to the best exceeds its rise by {gap:+.2f} ± {half:.2f}",
-        Difference(gap, half, EQUAL_FITNESS),
+        lambda value, half: (
+            f"a fifth of the way to the best exceeds its rise by {value:+.2f} ± {half:.2f}"
+        ),
+        list(map(short_of_a_fifth, *(runs[end] for end in ends))),
+        lambda: short_of_a_fifth(*(draw(*end) for end in ends)),
+        EQUAL_FITNESS,
         "it rises with ε",
     )
-    result.stored["runs"] = {f"{way} {e:g}": values for (way, e), values in runs.items()}
 
 
 def judge_baseline(
     result: Result,
+    setting: Setting,
     name: str,
     baseline: str,
-    runs: Mapping[tuple[str, float], list[float]],
-    epsilons: list[float],
+    runs: Runs,
+    draw: Callable[[str, float], float],
 ) -> None:
-    """The paper's Figure 2: the local search against private ID3, except on acs."""
-    gains = {e: mean(np.subtract(runs[LOCAL, e], runs[baseline, e])) for e in epsilons}
-    shares = {e: 100 * gains[e][0] / np.mean(runs[baseline, e]) for e in epsilons}
-    best = max(shares, key=lambda e: float(shares[e]))
-    seen = f"by up to {shares[best]:+.0f} %, at ε = {best:g}"
-    above = gains[best][0] - gains[best][1] > 0
+    """Figure 2: the local search against private ID3, at the ε at which it is best beside it."""
+    epsilons = [e for way, e in runs if way == LOCAL]
+    best = max(epsilons, key=lambda e: float(np.mean(gaps(runs, LOCAL, baseline, e))))
+    whole = float(np.mean(runs[baseline, best]))
+
+    def seen(gain: float, half: float) -> str:
+        return f"by up to {gain:+.2f} ± {half:.2f}, {100 * gain / whole:+.0f} %, at ε = {best:g}"
+
     if name == "acs":
-        result.claim(
+        setting.compare(
+            result,
             f"acs: the local search is not above {NAMES[baseline]} (the exception of Figure 2)",
-            seen, FAILS if above else HOLDS, "it is clearly above it at that ε",
-        )  # fmt: skip
+            lambda value, half: seen(-value, half),
+            gaps(runs, baseline, LOCAL, best),
+            lambda: draw(baseline, best) - draw(LOCAL, best),
+            EQUAL_GAIN,
+            "it is fitter at that ε",
+            no_less=True,
+        )
         return
-    verdict = HOLDS if above and shares[best] >= LEAST_GAIN else OTHERWISE if above else FAILS
-    result.claim(
+    setting.compare(
+        result,
         f"{name}: the local search is 6 to 21 % fitter than {NAMES[baseline]} (Figure 2)",
-        seen, verdict, "by less than 6 %" if above else "nowhere clearly above it",
-    )  # fmt: skip
+        seen,
+        gaps(runs, LOCAL, baseline, best),
+        lambda: draw(LOCAL, best) - draw(baseline, best),
+        EQUAL_GAIN,
+        "by less than 6 %, if at all",
+        enough=LEAST_GAIN * whole / 100,
+    )
+
+
+def gaps(runs: Runs, way: str, other: str, epsilon: float) -> list[float]:
+    """How much fitter one way is than another, run by run."""
+    values: list[float] = np.subtract(runs[way, epsilon], runs[other, epsilon]).tolist()
+    return values
 
 
 def pareto(result: Result, setting: Setting, name: str) -> None:
@@ -223,23 +263,37 @@ def pareto(result: Result, setting: Setting, name: str) -> None:
         one = measures(setting.data, name)
         return float(np.mean([one[GLOBAL, e][0] - one[LOCAL, e][0] for e in C_EPSILONS]))
 
-    gains = np.mean([runs[GLOBAL, e] - runs[LOCAL, e] for e in C_EPSILONS], axis=0)
-    gain, half = mean(setting.narrowed(gains.tolist(), draw, EQUAL_C))
-    result.compare(
+    def last() -> float:
+        return measures(setting.data, name)[LOCAL, C_EPSILONS[-1]][0]
+
+    setting.compare(
+        result,
         f"{name}: C of the local Pareto search is below that of the global one",
-        f"by {gain:+.3f} ± {half:.3f}, mean over ε",
-        Difference(gain, half, EQUAL_C),
+        lambda value, half: f"by {value:+.3f} ± {half:.3f}, mean over ε",
+        np.mean([runs[GLOBAL, e] - runs[LOCAL, e] for e in C_EPSILONS], axis=0).tolist(),
+        draw,
+        EQUAL_C,
         "both are selected by dominance, whose sensitivity grows with the candidates",
     )
-    flat = [v for v, _ in lines[LOCAL]]
-    result.claim(
+    judge_near_zero(result, setting, name, runs[LOCAL, C_EPSILONS[-1]].tolist(), last)
+    result.stored["runs"] = {f"{way} {e:g}": v.tolist() for (way, e), v in runs.items()}
+
+
+def judge_near_zero(
+    result: Result, setting: Setting, name: str, runs: list[float], draw: Callable[[], float]
+) -> None:
+    """From measure C at the largest ε; ``draw`` is that of one further run."""
+    setting.compare(
+        result,
         f"{name}: C of the local Pareto search is near 0",
-        f"{flat[0]:.2f} at ε = {C_EPSILONS[0]:g}, {flat[-1]:.2f} at ε = {C_EPSILONS[-1]:g}",
-        HOLDS if flat[-1] <= 0.1 else FAILS,
+        lambda value, half: f"{-value:.2f} ± {half:.2f} at ε = {C_EPSILONS[-1]:g}",
+        [-one for one in runs],
+        lambda: -draw(),
+        EQUAL_C,
         "the paper spends ε once a generation and compares weakly, so ties count; with ε divided "
         "over all draws the noise is larger",
+        no_less=True,
     )
-    result.stored["runs"] = {f"{way} {e:g}": v.tolist() for (way, e), v in runs.items()}
 
 
 BENCHES = (

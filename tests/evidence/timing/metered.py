@@ -197,6 +197,8 @@ def adaptive_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
             drawn = {"context": context, "context_size": 1, "sensitivity": sensitivity}
             names = ["A", "C", "number"]
             yield {"kind": "distance", "target": "A", "attributes": names, **drawn}
+        # So few rows get a single start unless the query names more.
+        yield {"kind": "clustering", "clusters": 2, "encoding": "one_hot", "starts": 2}
 
 
 def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:

@@ -194,7 +194,7 @@ def _deadlines_follow_the_work(patch: Patch) -> None:
 
     async def at_end(_: Answering, job: Any, under_way: UnderWay) -> bool:
         await asyncio.wait([job])
-        under_way.length = time.monotonic() - under_way.begun.result() + INTERVAL
+        under_way.length = time.monotonic() - under_way.begin + INTERVAL
         return True
 
     patch.setattr(Answering, "_in_time", at_end)

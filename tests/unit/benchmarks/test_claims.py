@@ -12,14 +12,16 @@ from benchmarks.bench import Setting
 from benchmarks.data.tables import PLANTED, planted
 from benchmarks.distances.metric_evaluation import Truth
 from benchmarks.reproduction.experiments import (
-    adult_contexts,
     clusters,
     context_effects,
+    distances,
     noise_orders,
+    salaries,
+    tree_search,
 )
 from benchmarks.reproduction.experiments import planted_contexts as contexts
 from benchmarks.reproduction.experiments.gowalla_counts import LEVELS
-from benchmarks.result import FAILS, HOLDS, OPEN, Difference, Estimate, Result, Verdict
+from benchmarks.result import FAILS, HOLDS, OPEN, OTHERWISE, Difference, Estimate, Result, Verdict
 from mechanisms.distances.options import Context, Options
 
 SETTING, FULL = Setting(Path()), Setting(Path(), full=True)
@@ -34,7 +36,7 @@ def test_to_be_less_by_little_is_to_be_no_less(value: float, half: float, verdic
     assert Difference.no_less(value, half, equal=0.1).verdict is verdict
 
 
-def never() -> float:
+def never(*_: object) -> float:
     raise AssertionError("the numbers decide: nothing more is drawn")
 
 
@@ -141,13 +143,52 @@ def test_distances_that_are_near_are_told_from_those_that_are_not() -> None:
     def judged(middle: float, setting: Setting = SETTING, draw: float | None = None) -> Verdict:
         result = Result()
         runs = (middle + 0.02 * NOISY).tolist()
-        adult_contexts.judge_near(result, setting, runs, never if draw is None else lambda: draw)
+        more = never if draw is None else lambda: draw
+        distances.judge_near(result, setting, "near", "", runs, more, "few records")
         (verdict,) = verdicts(result)
         return verdict
 
     assert judged(0.95) is HOLDS
     assert judged(0.7) is FAILS
     assert judged(0.7, FULL) is FAILS
+
+
+def test_a_private_choice_of_contexts_is_held_against_the_baseline() -> None:
+    def judged(gap: float) -> Verdict:
+        result, gaps = Result(), [gap + 0.02 * NOISY, gap - 0.02 * NOISY]
+        distances.judge_baseline(result, SETTING, "a table", gaps, never)
+        (verdict,) = verdicts(result)
+        return verdict
+
+    assert judged(0.2) is HOLDS
+    assert judged(0.01) is FAILS
+    assert judged(-0.2) is FAILS
+
+
+def test_sizes_of_contexts_matter_where_the_best_is_far_from_the_worst() -> None:
+    def judged(apart: float) -> Verdict:
+        result = Result()
+        runs = {1: 0.8 - apart + 0.01 * NOISY, 2: 0.8 + 0.01 * NOISY, 3: 0.79 - 0.01 * NOISY}
+        context_effects.judge_sizes(result, SETTING, "a table", runs, never)
+        (verdict,) = verdicts(result)
+        return verdict
+
+    assert judged(0.02) is HOLDS
+    assert judged(0.2) is FAILS
+
+
+@pytest.mark.parametrize("kind", clusters.MEASURES)
+def test_a_private_metric_is_near_where_it_is_hardly_worse(kind: str) -> None:
+    def judged(best: float) -> Verdict:
+        result, worse = Result(), dict.fromkeys(clusters.WAYS, 0.1 + 0.01 * NOISY)
+        runs = worse | {"max_relevance": best + 0.01 * NOISY, "DILCA_M": np.array([0.8])}
+        clusters.judge_near(result, SETTING, "a table", kind, runs, never)
+        (verdict,) = verdicts(result)
+        return verdict
+
+    assert judged(0.9) is HOLDS
+    assert judged(0.78) is HOLDS
+    assert judged(0.6) is FAILS
 
 
 def test_clusters_are_judged_by_each_measure() -> None:
@@ -161,6 +202,75 @@ def test_clusters_are_judged_by_each_measure() -> None:
     assert judged(0.5, 0.5, -0.1) == [HOLDS, HOLDS, HOLDS]
     assert judged(-0.5, 0.5, 0.1) == [FAILS, HOLDS, FAILS]
     assert judged(0.5, 0.03, -0.001) == [HOLDS, FAILS, FAILS]
+
+
+# ---- searches of trees -------------------------------------------------------------------------
+
+
+def fitness_of(name: str, means: dict[str, float], setting: Setting = SETTING) -> list[Verdict]:
+    """The verdicts on a search of these mean fitnesses: that local beats global, comes near the
+    best, what it gains over either baseline, and that global is flat."""
+    ways = {way: means[way] for way in ("local", "global", *tree_search.BASELINES)}
+    runs = {
+        (way, e): (middle + 0.02 * NOISY[:20] * (1 + number)).tolist()
+        for e in (0.01, 0.5, 2.0)
+        for number, (way, middle) in enumerate(ways.items())
+    }
+    runs["global", 1e6] = (means["best"] + 0.02 * NOISY[20:]).tolist()
+    result = Result()
+    tree_search.judge(result, setting, name, runs, never)
+    return verdicts(result)
+
+
+def test_a_search_is_judged_by_differences_of_fitness() -> None:
+    good = {"local": 4.1, "global": 2.5, "best": 4.2, "id3": 3.5, "id3 of the paper": 3.8}
+    assert fitness_of("nltcs", good) == [HOLDS] * 5
+    # No better than global and far from the best; less than 6 %; below the baseline.
+    assert fitness_of("nltcs", good | {"local": 2.6})[:2] == [FAILS, FAILS]
+    assert fitness_of("nltcs", good | {"id3": 3.95})[2] is OTHERWISE
+    assert fitness_of("nltcs", good | {"id3": 4.2})[2] is FAILS
+    # The exception of the paper: not above its baseline.
+    assert fitness_of("acs", good | {"id3": 4.12})[2] is HOLDS
+    assert fitness_of("acs", good)[2] is FAILS
+
+
+def test_a_search_that_rises_with_the_loss_is_not_flat() -> None:
+    runs = {(way, e): [3.0 + 0.01 * one for one in NOISY] for way in ("local", "id3")
+            for e in (0.01, 2.0)}  # fmt: skip
+    runs |= {("id3 of the paper", e): runs["id3", e] for e in (0.01, 2.0)}
+    runs |= {("global", 0.01): [2.5] * 40, ("global", 2.0): [4.0] * 40, ("global", 1e6): [4.2] * 40}
+    result = Result()
+    tree_search.judge(result, SETTING, "nltcs", runs, never)
+    assert verdicts(result)[-1] is FAILS
+
+
+def test_measure_c_is_near_zero_or_not() -> None:
+    def judged(middle: float) -> Verdict:
+        result = Result()
+        runs = (middle + 0.01 * NOISY).tolist()
+        tree_search.judge_near_zero(result, SETTING, "nltcs", runs, never)
+        (verdict,) = verdicts(result)
+        return verdict
+
+    assert judged(0.02) is HOLDS
+    assert judged(0.3) is FAILS
+
+
+# ---- noise -------------------------------------------------------------------------------------
+
+
+def test_noise_of_levels_is_about_that_of_smooth_sensitivity_at_almost_all_places_or_not() -> None:
+    def judged(far: int, times: float) -> Verdict:
+        smooth = np.ones(1000)
+        levels = np.where(np.arange(1000) < far, times, 1.0)
+        result = Result()
+        seconds = {"smooth": 1.0, salaries.LEVELS: 1.0}
+        salaries.judge(result, {"smooth": smooth, salaries.LEVELS: levels}, seconds)
+        return verdicts(result)[0]
+
+    assert judged(1000, 1.2) is HOLDS
+    assert judged(3, 1e9) is OTHERWISE
+    assert judged(30, 1e9) is FAILS
 
 
 # ---- the order of mechanisms -------------------------------------------------------------------

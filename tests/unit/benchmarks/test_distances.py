@@ -25,6 +25,7 @@ from benchmarks.distances.metric_evaluation import (
 from benchmarks.reproduction.experiments.clusters import (
     K_MEANS,
     MEASURES,
+    Sampled,
     clustered,
     k_means,
     rows_and_classes,
@@ -56,7 +57,8 @@ def test_repeated_learning_is_the_service(arm: str, target: str | None) -> None:
 
 
 def test_with_much_loss_every_arm_finds_what_it_aims_at() -> None:
-    result = quality(SMALL, [1e5], 2)
+    # An account in ρ has a largest ε, at which noise still decides between near equals.
+    result = quality(SMALL, [1e5], 2, tuple(ARMS))
     for line in result["adjusted F"].values():
         assert line[0].tolist() == [1, 1]
     for line in result["correlation"].values():
@@ -64,7 +66,7 @@ def test_with_much_loss_every_arm_finds_what_it_aims_at() -> None:
 
 
 def test_clusters_of_tables_that_have_them_are_found() -> None:
-    result = rows_and_classes(SMALL, [1e5], 2)
+    result = rows_and_classes(Sampled(SMALL), [1e5], 2)
     for measure in MEASURES:
         for line in result[measure].values():
             assert line[0].min() > 0.9

@@ -325,8 +325,8 @@ def test_only_takes_what_is_needed_along() -> None:
     }  # fmt: skip
 
 
-def test_the_expected_time_is_less_than_an_hour_on_two_cores() -> None:
-    assert sum(e.seconds for e in EXPERIMENTS) < 2 * 3600 / 2
+def test_the_expected_time_is_less_than_a_quarter_of_an_hour_on_two_cores() -> None:
+    assert sum(e.seconds for e in EXPERIMENTS) < 2 * 15 * 60
 
 
 @pytest.mark.slow
