@@ -1,7 +1,7 @@
 """Every run draws the same examples: what fails, fails for everybody and at once.
 
-New examples are drawn with the profile ``explore``:
-``./run test --hypothesis-profile=explore tests/unit/mechanisms``.
+``./run test --slow`` draws twice as many, with the profile ``thorough``. New examples are drawn
+with the profile ``explore``: ``./run test --hypothesis-profile=explore tests/unit/mechanisms``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from collections import deque
 
 from hypothesis import HealthCheck, settings
 
+from tests.support.compiled_statements import share_compiled_statements
+
 # Nothing here depends on the speed of the machine, which others may be using.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 
-settings.register_profile("same", _PATIENT, derandomize=True)
+settings.register_profile("same", _PATIENT, derandomize=True, max_examples=50)
+settings.register_profile("thorough", _PATIENT, derandomize=True, max_examples=100)
 settings.register_profile("explore", _PATIENT, max_examples=1000)
 settings.load_profile("same")
 
@@ -30,5 +33,7 @@ def pytest_collection_finish() -> None:
     if warm is not None:
         warm.LOADED.set()
         deque(warm.MachineSpeeds().steps(), maxlen=0)
+    if "sqlalchemy" in sys.modules:
+        share_compiled_statements()
     # What was collected lives until the end. To look through it took a twentieth of the run.
     gc.freeze()

@@ -83,7 +83,7 @@ class ServiceProcess:
                 time.sleep(0.05)
         raise ServiceDied(f"not ready after {seconds:g} s:\n{self.log_end()}")
 
-    def stop(self, seconds: float = 30) -> int:
+    def stop(self, seconds: float = 120) -> int:
         """End the process with SIGTERM, as an operator would, and return its exit status."""
         process = self._running()
         process.terminate()

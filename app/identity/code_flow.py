@@ -20,6 +20,7 @@ from secrets import token_hex
 from typing import Any
 
 from app.config.openid import OpenID, OpenIDClient, is_safe
+from app.config.trust import trusted
 from app.identity.published import PATIENCE, Published, fetched
 from app.identity.tokens import Claims, Tokens
 
@@ -177,6 +178,7 @@ class CodeFlow:
             timeout=PATIENCE,
             follow_redirects=False,
             trust_env=False,
+            verify=trusted(),
         )
 
     async def _addresses(self) -> Endpoints:

@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar
 
 import structlog
 
+from app.config.trust import trusted
+
 log = structlog.get_logger("privypurse.identity")
 
 #: The least number of seconds between two attempts to fetch, successful or not.
@@ -90,7 +92,9 @@ def fetched(url: str) -> dict[str, Any]:
     content = bytearray()
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     with (
-        httpx.Client(timeout=PATIENCE, follow_redirects=False, trust_env=False) as client,
+        httpx.Client(
+            timeout=PATIENCE, follow_redirects=False, trust_env=False, verify=trusted()
+        ) as client,
         client.stream("GET", url, headers=headers) as reply,
     ):
         if reply.status_code != 200:

@@ -25,6 +25,7 @@ from secrets import token_hex
 import structlog
 
 from app.config.settings import Settings
+from app.config.trust import trusted
 from app.config.webhook import WebhookTarget
 from app.contract.times import moment
 from app.engine.background import Repeated
@@ -193,7 +194,9 @@ class Webhook:
         # exchange has a limit. Only the look-up of a name has its own, that of the system.
         async with (
             asyncio.timeout(PATIENCE),
-            httpx.AsyncClient(timeout=None, follow_redirects=False, trust_env=False) as client,
+            httpx.AsyncClient(
+                timeout=None, follow_redirects=False, trust_env=False, verify=trusted()
+            ) as client,
             client.stream("POST", self._target.address, content=body, headers=headers) as reply,
         ):
             return reply.status_code  # The body of the reply is never read.

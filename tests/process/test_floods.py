@@ -209,5 +209,5 @@ def test_a_slow_body_does_not_delay_a_stop(service: ServiceProcess) -> None:
             connection.recv(1)  # it waits for the rest
         begun = time.monotonic()
         assert service.stop(seconds=REPLY) == 0
-        # Half of the grace of 30 seconds: a busy machine may be slow by itself.
-        assert time.monotonic() - begun < 15
+        # Less than the grace of 30 seconds, which a stop that waits for the body takes whole.
+        assert time.monotonic() - begun < 30

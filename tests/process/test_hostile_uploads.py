@@ -211,7 +211,7 @@ def test_a_body_beyond_the_limit_is_refused(tmp_path: Path) -> None:
         session = Session.open(service)
         register(session, "target")
         session.ok("PUT", "/v1/datasets/target/budgets/ada", session.owner, json=ALLOWANCE)
-        for content in (b"0" * (limit + 1), lambda: repeated(b"0", 64 * MEGABYTE)):
+        for content in (b"0" * (limit + 1), lambda: repeated(b"0", 2 * MEGABYTE)):
             reply = put(session, content, CSV)
             assert reply.status_code == 413
             assert reply.json()["type"].endswith("/too-large")

@@ -52,6 +52,10 @@ def session(
             settings["PURSE_DATABASE_URL"] = closing.enter_context(new_database())
         service = closing.enter_context(ServiceProcess(folder / "data", **settings))
         yield Session.open(service)
+        serving = children(service)
+        assert len(serving) == PROCESSES
+        assert service.stop(PATIENCE) == 0
+        until(lambda: not any(map(runs, serving)))
 
 
 def ask(session: Session, key: str, **changes: str) -> httpx.Response:
@@ -97,7 +101,7 @@ def test_metrics_show_all_processes_together(session: Session) -> None:
     def scraped() -> float:
         url = session.service.url + "/metrics"
         headers = {"Authorization": "Bearer " + "t" * 20}
-        text = httpx.get(url, headers=headers, verify=CERTIFICATES).text
+        text = httpx.get(url, headers=headers, timeout=REPLY, verify=CERTIFICATES).text
         [total] = re.findall(
             r'^privypurse_requests_total\{.*"/v1/queries".*"201".*\} (\S+)$', text, re.M
         )
@@ -131,14 +135,11 @@ def test_a_process_that_is_killed_costs_nobody_an_answer_or_a_charge(session: Se
 
 
 def test_all_of_them_end_with_the_one_that_watches_them(tmp_path: Path) -> None:
+    """Here it is killed; the fixture ``session`` stops it."""
     settings = QUICK | {"PURSE_PROCESSES": str(PROCESSES)}
     service = ServiceProcess(tmp_path / "data", **settings).start().wait_ready(PATIENCE)
     serving = children(service)
     assert len(serving) == PROCESSES
-    assert service.stop(PATIENCE) == 0
-    until(lambda: not any(map(runs, serving)))
-    service.start().wait_ready(PATIENCE)
-    serving = children(service)
     service.kill()
     until(lambda: not any(map(runs, serving)))
 

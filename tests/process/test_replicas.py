@@ -130,10 +130,10 @@ def proxy(folder: Path, replicas: list[ServiceProcess]) -> Iterator[str]:
     with (folder / "proxy.log").open("wb") as log:
         process = subprocess.Popen(command, env=variables, stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
-                if httpx.get(listen + "/readyz").status_code == 200:
+                if httpx.get(listen + "/readyz", timeout=REPLY).status_code == 200:
                     break
             except httpx.TransportError:
                 pass  # The proxy does not listen yet.

@@ -21,6 +21,8 @@ import oidc_provider_mock
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
+from tests.support.patience import PATIENCE
+
 CLIENT = "dashboard"
 
 
@@ -53,12 +55,14 @@ class OpenIDServer:
     def user(self, subject: str, *roles: str) -> None:
         """Create a user with these roles, or replace the roles."""
         claims = {"roles": [f"privypurse-{role}" for role in roles]}
-        assert httpx.put(f"{self.issuer}/users/{subject}", json=claims).is_success
+        url = f"{self.issuer}/users/{subject}"
+        assert httpx.put(url, json=claims, timeout=PATIENCE, verify=False).is_success
 
     def sign_in(self, address: str, subject: str) -> str:
         """Sign in as a person does; returns the address to which the browser is sent back."""
         assert address.startswith(self.issuer)
-        reply = httpx.post(address, data={"sub": subject})
+        # Plain HTTP: to read the certificates of all authorities would take 40 ms.
+        reply = httpx.post(address, data={"sub": subject}, timeout=PATIENCE, verify=False)
         assert reply.is_redirect, reply.text
         return str(reply.headers["location"])
 

@@ -22,7 +22,7 @@ def pool() -> Iterator[Executor]:
         yield pool
 
 
-SOME = [(1, True, 80), (2, True, 80), (3, False, 80)]
+SOME = [(1, True, 80), (2, True, 40), (3, False, 40)]
 MORE = [(bound, in_rho, 250) for bound in (1, 2, 3) for in_rho in (False, True)]
 
 

@@ -22,6 +22,7 @@ from app.main import create_app
 from storage.database import tables
 from tests.support.browser import HOME, Browser, words
 from tests.support.openid import CLIENT, OpenIDServer
+from tests.support.patience import PATIENCE
 from tests.support.provider import AUDIENCE
 from tests.support.service import Service, settings_on
 
@@ -137,7 +138,7 @@ def test_a_person_signs_in_renews_and_logs_out(service: Service, provider: OpenI
     assert browser.client.get("/ui/budgets").status_code == 303
     place = browser.client.get("/ui/sign-in/leave").headers["location"]
     assert place.startswith(f"{provider.issuer}/oauth2/end_session?client_id={CLIENT}")
-    assert httpx.get(place).is_success
+    assert httpx.get(place, timeout=PATIENCE).is_success
 
 
 def grow_old(service: Service) -> None:

@@ -193,7 +193,9 @@ def test_odd_shares_lose_no_nano(table: Service) -> None:
 
 
 @pytest.mark.parametrize("epsilon", ["0.000001", "1000000"])
-@pytest.mark.parametrize("share", [1e-12, 0.3, 0.999999999999])
+@pytest.mark.parametrize(
+    "share", [1e-12, pytest.param(0.3, marks=pytest.mark.slow), 0.999999999999]
+)
 def test_extreme_amounts_are_right_or_refused(table: Service, epsilon: str, share: float) -> None:
     for context, target, mode in product(CONTEXTS, (None, "sky"), ("global", "local")):
         reply = ask(table, epsilon, target=target, context_share=share, sensitivity=mode, **context)
