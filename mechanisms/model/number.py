@@ -40,6 +40,11 @@ class Number:
         return shape
 
 
+def whole_number(value: int, error: int) -> dict[str, int]:
+    """The JSON of ``Number.around``, in less time: trees have thousands of counts."""
+    return {"value": value, "low": value - error, "high": value + error}
+
+
 def whole_numbers(values: Sequence[int], error: int) -> dict[str, list[int]]:
     """Several whole numbers of one error, as lists: value, low, high."""
     return {

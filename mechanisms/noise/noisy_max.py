@@ -10,7 +10,7 @@ law.
 from mechanisms.model.executor import Executor
 from mechanisms.model.randomness import Randomness
 from mechanisms.noise.addition import Integers
-from mechanisms.noise.race import first_to_arrive
+from mechanisms.noise.race import first_of_rows, first_to_arrive
 from mechanisms.noise.rate import Rate
 
 
@@ -37,3 +37,13 @@ def noisy_max(
         law is ``laws.one_shot_probabilities``.
     """
     return first_to_arrive(scores, k, rate, randomness, executor, gumbel=False, widen=widen)
+
+
+def noisy_max_of_rows(
+    scores: Integers, rate: Rate, randomness: Randomness, *, widen: float = 1.0
+) -> Integers:
+    """The column of the largest noisy score of each row, shape (m,), for ``scores`` (m, n).
+
+    Privacy: that of ``noisy_max`` for one index, for each row.
+    """
+    return first_of_rows(scores, rate, randomness, gumbel=False, widen=widen)

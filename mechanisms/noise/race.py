@@ -57,6 +57,16 @@ def race(
     return first_to_arrive(scores, k, rate, randomness, executor, gumbel=True, widen=widen)
 
 
+def race_of_rows(
+    scores: Integers, rate: Rate, randomness: Randomness, *, widen: float = 1.0
+) -> Integers:
+    """The column that each row of ``scores`` (m, n) draws by a race of its own, shape (m,).
+
+    Privacy: that of ``race`` for one candidate, for each row.
+    """
+    return first_of_rows(scores, rate, randomness, gumbel=True, widen=widen)
+
+
 def first_to_arrive(
     scores: Integers,
     k: int,
@@ -69,7 +79,7 @@ def first_to_arrive(
 ) -> Integers:
     """The first k to arrive, in order; with ``gumbel`` at λ·gap + ln E, without at λ·gap − E."""
     words = np.empty(scores.size, dtype=np.uint64)
-    runners = _Candidates(words, gumbel, widen, scores, int(scores.max()), rate)
+    runners = _Candidates(words, gumbel, widen, int(scores.max()) - scores, rate)
     low = np.empty(scores.size) if k > 1 or scores.size <= _BLOCK else None
 
     def part(job: tuple[int, int, WordSource]) -> list[tuple[float, int, int]]:
@@ -95,6 +105,30 @@ def first_to_arrive(
     latest = runners.bounds(slice(start, stop), upper=True).min()
     near = np.concatenate([np.arange(*span) for least, *span in blocks if least <= latest])
     return _first(runners, near, runners.bounds(near), k, rate, randomness)
+
+
+def first_of_rows(
+    scores: Integers, rate: Rate, randomness: Randomness, *, gumbel: bool, widen: float = 1.0
+) -> Integers:
+    """The first of the candidates of each row, from one stream for all rows, shape (m,).
+
+    Args:
+        scores: private whole numbers, shape (m, n), m ≥ 1 and n ≥ 1; |score| < 2⁶² by public
+            bounds. The rows have the law of m calls of ``first_to_arrive`` for one candidate.
+    """
+    gaps = scores.max(axis=1, keepdims=True) - scores
+    words = randomness.stream().words(scores.size)
+    runners = _Candidates(words, gumbel, widen, gaps.ravel(), rate)
+    low, high = (
+        runners.bounds(slice(None), upper=end).reshape(gaps.shape) for end in (False, True)
+    )
+    places: Integers = low.argmin(axis=1)
+    latest = high[np.arange(places.size), places]
+    contenders = (low <= latest[:, None]).sum(axis=1)
+    for row in np.flatnonzero(contenders > 1):
+        own = np.arange(row * gaps.shape[1], (row + 1) * gaps.shape[1])
+        places[row] = _first(runners, own, low[row], 1, rate, randomness)[0] - own[0]
+    return places
 
 
 def weighted_race(
@@ -161,17 +195,17 @@ class _Runners(ABC):
 
 @dataclass(frozen=True)
 class _Candidates(_Runners):
-    scores: Integers
-    best: int
+    #: How far each score is below the best.
+    gaps: Integers
     rate: Rate
 
     def shifts(self, places: slice | Integers) -> tuple[Floats, Floats]:
-        shift = self.rate.a / self.rate.b * (self.best - self.scores[places]).astype(np.float64)
+        shift = self.rate.a / self.rate.b * self.gaps[places].astype(np.float64)
         return shift, shift
 
     def arrival(self, place: int, low: float, high: float) -> Arrival:
-        gap = self.best - int(self.scores[place])
-        return Arrival(place, gap, int(self.words[place]), 64, low, high, gumbel=self.gumbel)
+        gap, word = int(self.gaps[place]), int(self.words[place])
+        return Arrival(place, gap, word, 64, low, high, gumbel=self.gumbel)
 
 
 @dataclass(frozen=True)

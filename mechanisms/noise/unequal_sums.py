@@ -11,7 +11,7 @@ guarantee here.
 
 from collections.abc import Mapping
 from functools import lru_cache
-from math import ceil, exp, expm1, log
+from math import ceil, exp, expm1
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ _NEGLIGIBLE = 28.0
 _MARGIN = 1e-10
 #: The exponents t that are tried in Chernoff's bound on the tail of a sum, as shares of the
 #: smallest noise rate. The best bound is used.
-_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
+_SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8])
 
 
 def likely_sum_error(noises: Mapping[Rate, int], confidence: float) -> int:
@@ -49,14 +49,20 @@ def likely_sum_error(noises: Mapping[Rate, int], confidence: float) -> int:
 
 @lru_cache(maxsize=1024)
 def _likely_sum_error(noises: frozenset[tuple[Rate, int]], confidence: float) -> int:
-    rates = {float(rate.exponent()): count for rate, count in sorted(noises, key=str)}
-    step = 1
-    while 2 * _reach({step * rate: count for rate, count in rates.items()}) > POINTS:
+    rates = {rate.a / rate.b: count for rate, count in sorted(noises, key=_numbers)}
+    step, reach = 1, _reach(rates)
+    while 2 * reach > POINTS:
         step *= 2
+        reach = _reach({step * rate: count for rate, count in rates.items()})
     coarse = {step * rate: count for rate, count in rates.items()}
-    within = np.cumsum(_two_sided(coarse))
+    within = np.cumsum(_two_sided(coarse, reach))
     least = int(np.searchsorted(within, confidence + _MARGIN))
     return step * least + (step - 1) * sum(rates.values())
+
+
+def _numbers(noise: tuple[Rate, int]) -> tuple[int, int]:
+    rate, _ = noise
+    return rate.a, rate.b
 
 
 def sum_probabilities(rates: Mapping[float, int], points: int) -> NDArray[np.float64]:
@@ -70,9 +76,9 @@ def sum_probabilities(rates: Mapping[float, int], points: int) -> NDArray[np.flo
     return np.maximum(probabilities[: points // 2 + 1], 0)
 
 
-def _two_sided(rates: Mapping[float, int]) -> NDArray[np.float64]:
-    """P(|sum| = 0), P(|sum| = 1), …"""
-    points = 1 << max(2 * _reach(rates) - 1, 8).bit_length()
+def _two_sided(rates: Mapping[float, int], reach: int) -> NDArray[np.float64]:
+    """P(|sum| = 0), P(|sum| = 1), … up to a distance of at least ``reach``."""
+    points = 1 << max(2 * reach - 1, 8).bit_length()
     law = sum_probabilities(rates, points)
     law[1:] *= 2
     return law
@@ -80,19 +86,13 @@ def _two_sided(rates: Mapping[float, int]) -> NDArray[np.float64]:
 
 def _reach(rates: Mapping[float, int]) -> int:
     """A distance that |sum| exceeds with a negligible probability, by an exponential bound."""
-    least = min(rates)
-
-    def bound(share: float) -> float:
-        t = share * least
-        # For Chernoff's bound: one noise X has E(e^{tX}) = (1 − p)² / ((1 − p·e^t)(1 − p·e^−t)),
-        # with p = e^−rate.
-        moments = sum(
-            count * (2 * log(-expm1(-rate)) - log(-expm1(t - rate)) - log(-expm1(-t - rate)))
-            for rate, count in rates.items()
-        )
-        return (moments + _NEGLIGIBLE) / t
-
-    return ceil(min(map(bound, _SHARES))) + 1
+    rate, t = np.array(list(rates)), min(rates) * _SHARES[:, None]
+    # For Chernoff's bound: one noise X has E(e^{tX}) = (1 − p)² / ((1 − p·e^t)(1 − p·e^−t)), with
+    # p = e^−rate.
+    logarithms = 2 * np.log(-np.expm1(-rate))
+    logarithms = logarithms - np.log(-np.expm1(t - rate)) - np.log(-np.expm1(-t - rate))
+    moments = logarithms @ np.array(list(rates.values()))
+    return ceil(float(((moments + _NEGLIGIBLE) / t[:, 0]).min())) + 1
 
 
 def _variance(rate: float) -> float:

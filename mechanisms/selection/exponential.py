@@ -6,7 +6,7 @@ from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import BoundedRange
 from mechanisms.model.work import Work
-from mechanisms.noise.race import race
+from mechanisms.noise.race import race, race_of_rows
 from mechanisms.selection.checks import at_least_one, one_release
 from mechanisms.selection.laws import exponential_probabilities
 from mechanisms.selection.selector import Draws, Selector
@@ -28,6 +28,7 @@ class Exponential(Selector):
     source = "McSherry and Talwar, Mechanism Design via Differential Privacy, 2007, Theorem 6"
     noisy_max = "The same law as the largest of scores with Gumbel noise of scale 2/ε."
     sample = staticmethod(race)
+    sample_rows = staticmethod(race_of_rows)
     probabilities = staticmethod(exponential_probabilities)
 
     def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.noise.noisy_max import noisy_max as draw_noisy_max
+from mechanisms.noise.noisy_max import noisy_max_of_rows
 from mechanisms.selection.checks import a_release_each, one_release
 from mechanisms.selection.laws import (
     OrderedLaw,
@@ -33,6 +34,7 @@ class PermuteAndFlip(Selector):
         "The same law as the largest of scores with one-sided exponential noise of rate ε/2."
     )
     sample = staticmethod(draw_noisy_max)
+    sample_rows = staticmethod(noisy_max_of_rows)
     probabilities = staticmethod(permute_and_flip_probabilities)
 
     def steps(self, loss: PrivacyLoss, k: int, draws: Draws) -> tuple[Step, ...]:

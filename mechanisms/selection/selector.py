@@ -47,6 +47,8 @@ class Selector(ABC):
     noisy_max: str
     #: Draws k indices together from private scores at a noise rate, such as ``noise.race.race``.
     sample: Callable[[Integers, int, Rate, Randomness, Executor], Integers]
+    #: Draws one index from each row of scores, as ``sample`` with k = 1 from each row by itself.
+    sample_rows: Callable[[Integers, Rate, Randomness], Integers]
     #: The exact law of one draw as a function of p = e^−λ, any rational number in (0, 1). The rate
     #: is λ = ε / 2^(q + 1) for scores of q bits.
     probabilities: Law

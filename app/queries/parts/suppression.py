@@ -46,6 +46,8 @@ def leaf_counts(tree: Mapping[str, Any], dataset: Dataset) -> dict[str, Any]:
 
     The recursion is bounded by the public limit on the depth of trees.
     """
+    if not dataset.minimum_count:
+        return dict(tree)
     if "branches" in tree:
         below = {level: leaf_counts(one, dataset) for level, one in tree["branches"].items()}
         return {**tree, "branches": below}

@@ -39,16 +39,16 @@ BAYES: dict[str, Any] = {
 
 
 def _small(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields a tree of one split, and one that splits few records into as many nodes as it may.
+    """Yields trees of one split, and of as few and as many nodes as one split may have.
 
     The first shows what a call takes, the second what a node takes, apart from the records.
     """
     domain = dataset.domain
     if isinstance(domain, TableDomain) and domain.class_attribute is not None:
-        yield {"kind": "tree", "max_depth": 1}
-        widest = max(domain.attributes, key=lambda one: len(one.levels)).name
-        if widest != domain.class_attribute:
-            yield {"kind": "tree", "max_depth": 1, "attributes": [widest]}
+        others = [one for one in domain.attributes if one.name != domain.class_attribute]
+        others.sort(key=lambda one: len(one.levels))
+        for one in dict.fromkeys(one.name for one in (*others[:1], *others[-1:])):
+            yield {"kind": "tree", "max_depth": 1, "attributes": [one], "prune": False}
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:

@@ -28,8 +28,10 @@ from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, most_splits, to_split
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: The fixed work of a node, as the number of counters that take as long.
-NODE = 4000
+#: The work of a node in the tree and in the answer, each as the number of counters that take as
+#: long: its fixed work and that of a noisy count. The choice of its split takes as long as another
+#: node, and ``ATTRIBUTE`` for each attribute.
+NODE, COUNT, ATTRIBUTE = 4000, 100, 300
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,12 @@ class Id3:
         # ``MAX_NODES`` limits the nodes of the whole tree, and not of each depth.
         nodes = min(sum(most), MAX_NODES, 1 + sum(splits) * max(task.levels))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
-        each = work("nodes", nodes * NODE + cells)
-        dearer = GAUSSIAN_WORK if loss.unpriced else 1
-        chosen = work("splits", sum(splits), self.splits)
-        return together(counted, times(scored, self.splits), times(each, dearer), chosen)
+        node = NODE + COUNT * (1 + len(task.labels)) * (GAUSSIAN_WORK if loss.unpriced else 1)
+        # Every split adds at least as many nodes as the smallest attribute has levels.
+        choices = min(sum(splits), nodes // min(task.levels))
+        units = nodes * node + choices * (NODE + ATTRIBUTE * len(task.attributes)) + cells
+        each = work("nodes", units, 1 + self.splits)
+        return together(counted, times(scored, self.splits), each)
 
     def budget(self, loss: PrivacyLoss, splits: int | None = None) -> Budget | GaussianBudget:
         """The shares of a tree of so many splits on a path, by default ``self.splits``."""
@@ -147,28 +151,31 @@ class _TreeGrowth:
     def tree(self) -> Node:
         names = [(self.request.task.classes.name,)]
         (counts,) = counts_by_levels(self.context.table, names, self._sizes, self.context.executor)
-        root = Node(tuple(range(len(self.columns))), counts)
-        level, parents = [root], list[Node]()
+        root = Node(tuple(range(len(self.columns))))
+        level, counts = [root], counts[None]
+        parents = list[Node]()
         for depth in range(self.budget.splits):
-            chosen = self._to_split(level)
-            inner = set(chosen)
-            self._label([node for i, node in enumerate(level) if i not in inner], depth)
+            chosen = self._to_split(level, counts)
+            leaves = sorted({*range(len(level))} - {*chosen})
+            self._label([level[i] for i in leaves], counts[leaves], depth)
             if not chosen:
                 return root
             if parents:
                 self._descend(parents, chosen)
             parents = [level[i] for i in chosen]
-            level = self._split(parents)
-        self._label(level, self.budget.splits)
+            level, counts = self._split(parents)
+        self._label(level, counts, self.budget.splits)
         return root
 
-    def _to_split(self, level: Sequence[Node]) -> list[int]:
+    def _to_split(self, level: Sequence[Node], counts: Integers) -> list[int]:
         """The numbers of the nodes to split, by their noisy counts."""
-        totals = _counts(level).sum(axis=1)
+        totals = counts.sum(axis=1)
         law, task = self.budget.count_law, self.request.task
+        remaining = [node.remaining for node in level]
+        widest = {one: max(task.levels[a] for a in one) for one in set(remaining)}
         return to_split(
             noisy(totals, law, self.context).tolist(),
-            [max(task.levels[a] for a in node.remaining) for node in level],
+            [widest[one] for one in remaining],
             self.classes[1],
             task.cells,
             variance(self.budget.leaf_law(self.budget.splits)),
@@ -193,18 +200,25 @@ class _TreeGrowth:
             self.context.executor,
         )
 
-    def _split(self, nodes: Sequence[Node]) -> list[Node]:
-        """Choose an attribute for each of the nodes; return their children, in order."""
+    def _split(self, nodes: Sequence[Node]) -> tuple[list[Node], Integers]:
+        """Choose an attribute for each of the nodes.
+
+        Returns: their children, in order, and the private class counts of these.
+        """
         attributes = sorted({a for node in nodes for a in node.remaining})
         tables = dict(zip(attributes, self._tables(nodes, attributes), strict=True))
         chosen = self.splitting.choose(
             [[tables[a][i] for a in node.remaining] for i, node in enumerate(nodes)],
             self.context.at(self.budget.split_loss),
         )
+        counts = []
         for i, (node, place) in enumerate(zip(nodes, chosen, strict=True)):
-            node.split(node.remaining[place], tables[node.remaining[place]][i])
-            self.nodes += len(node.children)
-        return [child for node in nodes for child in node.children]
+            table = tables[node.remaining[place]][i]
+            node.split(node.remaining[place], len(table))
+            counts.append(table)
+        children = [child for node in nodes for child in node.children]
+        self.nodes += len(children)
+        return children, np.concatenate(counts)
 
     def _tables(self, nodes: Sequence[Node], attributes: Sequence[int]) -> list[Integers]:
         """The level × class counts of each attribute in each node: private."""
@@ -228,16 +242,11 @@ class _TreeGrowth:
         task = self.request.task
         return {one.name: len(one.levels) for one in (*task.attributes, task.classes)}
 
-    def _label(self, leaves: Sequence[Node], depth: int) -> None:
-        """Release the class counts of leaves at one depth."""
+    def _label(self, leaves: Sequence[Node], counts: Integers, depth: int) -> None:
+        """Release the class counts of leaves at one depth: private, shape (leaves, classes)."""
         if not leaves:
             return
         law = self.budget.leaf_law(depth)
-        counts = noisy(_counts(leaves), law, self.context)
-        for leaf, released in zip(leaves, counts.tolist(), strict=True):
+        noised = noisy(counts, law, self.context).tolist()
+        for leaf, released in zip(leaves, noised, strict=True):
             leaf.release(released, law)
-
-
-def _counts(nodes: Sequence[Node]) -> Integers:
-    """The private class counts of nodes, shape (nodes, classes)."""
-    return np.concatenate([node.counts for node in nodes]).reshape(len(nodes), -1)

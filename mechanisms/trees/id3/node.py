@@ -12,21 +12,24 @@ with Gaussian noise, the variances are added, which is the same rule.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil
 from typing import Any
 
-from mechanisms.model.number import CONFIDENCE, Number
-from mechanisms.model.sensitivity import Integers
+from mechanisms.model.number import CONFIDENCE, whole_number
 from mechanisms.noise.count_noise import Law, likely_error, variance
 from mechanisms.trees.task import Task
 
+#: Variances are whole numbers of 2^−64, rounded up, because fractions add up slowly.
+_BITS = 64
 
-@dataclass
+
+@dataclass(slots=True)
 class Node:
-    """A node with its attributes that are not yet used on the path, and private class ``counts``.
+    """A node with its attributes that are not yet used on the path.
 
     A leaf has ``released`` counts; an inner node has an ``attribute`` and one child per level.
     ``raw`` are the counts as their noise left them. They differ from ``released`` in a pruned node,
@@ -34,45 +37,58 @@ class Node:
     """
 
     remaining: tuple[int, ...]
-    counts: Integers = field(repr=False)
     attribute: int = -1
-    children: list[Node] = field(default_factory=list)
-    released: list[int] = field(default_factory=list)
-    raw: list[int] = field(default_factory=list)
-    #: For each law of noise, the number of its draws in one raw count. In a pruned node there are
-    #: several, because a raw count is then a sum of noisy counts of former leaves.
-    noises: dict[Law, int] = field(default_factory=dict)
-    pruned: bool = False
+    children: Sequence[Node] = ()
+    released: Sequence[int] = ()
+    raw: Sequence[int] = ()
+    #: The law of the noise of each count of a leaf that is not pruned.
+    law: Law | None = None
+    #: A bound on the variance of one raw count.
+    spread: int = 0
+    #: The former children of a pruned node.
+    pruned: Sequence[Node] = ()
 
     @property
     def variance(self) -> Fraction:
         """A bound on the variance of the noise of all counts of a leaf together."""
-        return _variance(tuple(self.noises.items()), len(self.released))
+        return Fraction(len(self.released) * self.spread, 1 << _BITS)
 
-    def split(self, attribute: int, table: Integers) -> None:
-        """Add one child per level of ``attribute``, with the class counts of the level."""
+    def split(self, attribute: int, levels: int) -> None:
+        """Add one child per level of ``attribute``."""
         self.attribute = attribute
-        remaining = tuple(a for a in self.remaining if a != attribute)
-        self.children = [Node(remaining, counts) for counts in table]
+        remaining = tuple([a for a in self.remaining if a != attribute])
+        self.children = [Node(remaining) for _ in range(levels)]
 
     def release(self, counts: Sequence[int], law: Law) -> None:
         """Turn the node into a leaf with these noisy counts, whose noise has this law."""
-        self.released, self.raw, self.noises = list(counts), list(counts), {law: 1}
+        self.released = self.raw = counts
+        self.law, self.spread = law, _spread(law)
 
-    def prune(self, released: Sequence[int], noises: dict[Law, int]) -> None:
+    def prune(self, released: Sequence[int]) -> None:
         """Turn a node whose children are leaves into a leaf with these sums of their counts."""
-        self.raw = [sum(each) for each in zip(*(child.raw for child in self.children), strict=True)]
-        self.noises, self.released = noises, list(released)
-        self.children, self.pruned = [], True
+        self.raw = _sums([child.raw for child in self.children])
+        self.spread = sum([child.spread for child in self.children])
+        self.released = released
+        self.children, self.pruned = (), self.children
 
-    def numbers(self) -> list[Number]:
+    def numbers(self) -> list[dict[str, int]]:
         """The released counts of a leaf; the interval is of the raw count."""
-        error = _error(tuple(self.noises.items()))
-        raw = [Number.around(count, error) for count in self.raw]
-        if not self.pruned:
-            return raw
-        pairs = zip(self.released, raw, strict=True)
-        return [Number(sums, one.low, one.high, one.value) for sums, one in pairs]
+        if self.law is not None:
+            error = _error(self.law)
+            return [whole_number(count, error) for count in self.raw]
+        error = likely_error(Counter(self._laws()), CONFIDENCE)
+        pairs = zip(self.raw, self.released, strict=True)
+        return [{**whole_number(raw, error), "value": sums, "raw": raw} for raw, sums in pairs]
+
+    def _laws(self) -> list[Law]:
+        """The laws of the noises in the sum of one raw count: of former leaves, if it is pruned."""
+        laws, nodes = [], [self]
+        while nodes:
+            node = nodes.pop()
+            if node.law is not None:
+                laws.append(node.law)
+            nodes.extend(node.pruned)
+        return laws
 
     def label(self) -> int:
         """The class of the largest released count; the first one wins a tie."""
@@ -82,9 +98,9 @@ class Node:
 def as_json(root: Node, task: Task) -> dict[str, Any]:
     """The nested JSON form of answers; the recursion is bounded by the public limit on depth."""
     if not root.children:
-        counts = zip(task.labels, root.numbers(), strict=True)
-        shapes = {label: number.as_dict() for label, number in counts}
-        return {"label": task.labels[root.label()], "counts": shapes}
+        labels = task.labels
+        counts = dict(zip(labels, root.numbers(), strict=True))
+        return {"label": labels[root.label()], "counts": counts}
     attribute = task.attributes[root.attribute]
     branches = zip(attribute.levels, root.children, strict=True)
     return {
@@ -95,38 +111,32 @@ def as_json(root: Node, task: Task) -> dict[str, Any]:
 
 def prune(node: Node) -> None:
     """Prune below ``node``, then the node itself. A new leaf has the sums of clamped counts."""
-    if not node.children:
+    children = node.children
+    for child in children:
+        if child.children:
+            prune(child)
+    if not children or any(child.children for child in children):
         return
-    for child in node.children:
-        prune(child)
-    if any(child.children for child in node.children):
-        return
-    clamped = [[max(count, 0) for count in child.released] for child in node.children]
-    sums = [sum(column) for column in zip(*clamped, strict=True)]
-    label = sums.index(max(sums))
-    noises = _added(node.children)
-    whole = _variance(tuple(noises.items()), len(sums))
+    clamped = [[count if count > 0 else 0 for count in child.released] for child in children]
+    sums = _sums(clamped)
     gain = sum(map(max, clamped)) - max(sums)
-    if all(child.label() == label for child in node.children) or gain**2 <= whole:
-        node.prune(sums, noises)
+    alike = {child.label() for child in children} == {sums.index(max(sums))}
+    noise = len(sums) * sum([child.spread for child in children])
+    if alike or gain**2 << _BITS <= noise:
+        node.prune(sums)
 
 
-def _added(leaves: Iterable[Node]) -> dict[Law, int]:
-    """For each law, the number of noise draws in the sum of one raw count of each leaf."""
-    noises: Counter[Law] = Counter()
-    for leaf in leaves:
-        for law, draws in leaf.noises.items():
-            noises[law] += draws
-    return noises
+def _sums(counts: Sequence[Sequence[int]]) -> list[int]:
+    """The sum of the counts of each class."""
+    return [sum(each) for each in zip(*counts, strict=True)]
 
 
-# Both are cached, because most nodes of a tree have the same noise, and both take long.
+# Both are cached, because most leaves have the same noise, and both take long.
 @lru_cache(maxsize=1024)
-def _error(noises: tuple[tuple[Law, int], ...]) -> int:
-    return likely_error(dict(noises), CONFIDENCE)
+def _error(law: Law) -> int:
+    return likely_error({law: 1}, CONFIDENCE)
 
 
 @lru_cache(maxsize=1024)
-def _variance(noises: tuple[tuple[Law, int], ...], counts: int) -> Fraction:
-    each = (draws * variance(law) for law, draws in noises)
-    return counts * sum(each, Fraction(0))
+def _spread(law: Law) -> int:
+    return ceil(variance(law) * (1 << _BITS))

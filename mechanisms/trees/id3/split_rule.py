@@ -7,7 +7,7 @@ import numpy as np
 
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset, NeighbouringRelation
-from mechanisms.model.executor import Executor, Inline
+from mechanisms.model.executor import Executor
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
@@ -49,24 +49,24 @@ class SplitRule:
         """The place of the chosen attribute among those of each node.
 
         Args:
-            nodes: private level × class counts, one table per remaining attribute of the node.
+            nodes: private level × class counts, one table per remaining attribute of the node. All
+                nodes have as many, because they are of one depth.
             context: its loss is that of every single choice; nodes contain disjoint records.
 
         Privacy: the loss of ``context`` under add/remove, by parallel composition.
         """
-        chosen = []
-        for values in self._scores(nodes, context.dataset, context.executor):
-            if values.size == 1:
-                chosen.append(0)  # the only attribute; its share of the loss is spent nevertheless
-                continue
-            rate = Rate.of(context.loss.epsilon_nano, BITS, one_way=self.one_way)
-            (place,) = self.selector.sample(values, 1, rate, context.randomness, Inline())
-            chosen.append(int(place))
-        return chosen
+        values = self._scores(nodes, context.dataset, context.executor)
+        if values.shape[1] == 1:
+            # There is only one attribute; its share of the loss is spent nevertheless.
+            return [0] * len(nodes)
+        rate = Rate.of(context.loss.epsilon_nano, BITS, one_way=self.one_way)
+        return list(map(int, self.selector.sample_rows(values, rate, context.randomness)))
 
     def _scores(
         self, nodes: Sequence[Sequence[Integers]], dataset: Dataset, executor: Executor
-    ) -> list[Integers]:
+    ) -> Integers:
+        """The scores of the attributes of each node, shape (nodes, attributes)."""
+
         def score(tables: Sequence[Integers]) -> Integers:
             measured = self.criterion.of_tables(list(tables), dataset, self.sensitivity, self.grid)
             return scores(measured, self.grid, self.sensitivity, BITS, self.criterion.direction)
@@ -74,7 +74,7 @@ class SplitRule:
         if self.sensitivity is Sensitivity.FLATTENED:
             # In the sensitivity mode ``flattened``, a score depends on the largest δ of all
             # attributes of its node. So each node is scored by itself.
-            return executor.map(score, nodes)
+            return np.array(executor.map(score, nodes))
         every = [table for tables in nodes for table in tables]
         # With n workers, each gets every n-th table, so that all take about the same time. Every
         # part has at least one table.
@@ -82,4 +82,4 @@ class SplitRule:
         results = np.empty(len(every), dtype=np.int64)
         for i, part in enumerate(executor.map(score, parts)):
             results[i :: executor.workers] = part
-        return np.split(results, np.cumsum([len(tables) for tables in nodes])[:-1])
+        return results.reshape(len(nodes), -1)

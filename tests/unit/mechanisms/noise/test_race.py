@@ -19,8 +19,8 @@ from mechanisms.model.randomness import WordSource
 from mechanisms.noise import race as race_module
 from mechanisms.noise import refinement
 from mechanisms.noise.addition import PARALLEL_FROM
-from mechanisms.noise.noisy_max import noisy_max
-from mechanisms.noise.race import first_to_arrive, kth_smallest, race, separated
+from mechanisms.noise.noisy_max import noisy_max, noisy_max_of_rows
+from mechanisms.noise.race import first_to_arrive, kth_smallest, race, race_of_rows, separated
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.refinement import Arrival
 from tests.support.randomness import GivenWords, SeededRandomness
@@ -102,6 +102,35 @@ def test_refinement_never_changes_an_answer(
     )
     assert plain.tolist() == wide.tolist() == blind.tolist()
     assert len(set(plain.tolist())) == k
+
+
+@both_laws
+@settings(deadline=None, max_examples=30)
+@given(
+    shape=st.tuples(st.integers(1, 6), st.integers(1, 7)),
+    widen=st.sampled_from([1.0, 2.0**40, 2.0**60]),
+    seed=st.integers(0, 2**32),
+)
+def test_each_row_is_drawn_as_by_itself(
+    gumbel: bool, shape: tuple[int, int], widen: float, seed: int
+) -> None:
+    """The words of a row are its own. Bits that a refinement appends come after all of them."""
+    scores = np.random.default_rng(seed).integers(-5, 5, shape) << 18
+    words = SeededRandomness(seed).stream().words(scores.size)
+    together, alone = (race_of_rows, race) if gumbel else (noisy_max_of_rows, noisy_max)
+    drawn = together(scores, FINE, GivenWords(words.tolist()), widen=widen)
+    assert drawn.tolist() == [
+        alone(row, 1, FINE, GivenWords(own.tolist()), Inline())[0]
+        for row, own in zip(scores, words.reshape(shape), strict=True)
+    ]
+
+
+@both_laws
+def test_equal_words_of_a_row_are_told_apart_by_the_bits_that_follow(gumbel: bool) -> None:
+    scores, more = np.zeros((2, 2), dtype=np.int64), [8 << 40, 7 << 40, 2 << 40, 3 << 40]
+    draw = race_of_rows if gumbel else noisy_max_of_rows
+    drawn = draw(scores, FINE, GivenWords([1 << 63] * 4 + more))
+    assert drawn.tolist() == ([0, 1] if gumbel else [1, 0])
 
 
 def close_calls(gumbel: bool, widen: float) -> tuple[int, int]:
