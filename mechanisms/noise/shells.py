@@ -35,6 +35,8 @@ class Groups(NamedTuple):
     start: Integers
     size: Integers
     shell: Integers
+    #: The words that a round mostly needs: about eight for a group, or as many as its shell.
+    words: int
 
     @classmethod
     def of(cls, shells: Integers) -> Groups:
@@ -47,13 +49,13 @@ class Groups(NamedTuple):
         within = np.arange(shell.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         start = first[shell] + GROUP * within
         size = np.minimum(GROUP, first[shell] + sizes[shell] - start)
-        return cls(coins, start, size, shell)
+        return cls(coins, start, size, shell, int(np.minimum(shell, 8).sum()) + 64)
 
 
 def survivors(groups: Groups, source: WordSource) -> Integers:
     """The coins whose first bits, as many as their shell, are all zero; one round."""
     alive = np.empty(groups.coins.size, dtype=np.int64)
-    block = source.words(_words(groups))
+    block = source.words(groups.words)
     group, count, at = 0, 0, 0
     while True:
         group, count, at = toss(groups.start, groups.size, groups.shell, group, alive, count, block)
@@ -63,11 +65,6 @@ def survivors(groups: Groups, source: WordSource) -> Integers:
         # again from its first word, on a longer block. With fresh words the draw would be biased.
         unread = block[at:]
         block = np.concatenate([unread, source.words(max(64, 2 * unread.size, DEEPEST))])
-
-
-def _words(groups: Groups) -> int:
-    """The words that a round mostly needs: about eight for a group, or as many as its shell."""
-    return int(np.minimum(groups.shell, 8).sum()) + 64
 
 
 @compiled

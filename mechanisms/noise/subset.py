@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.following import follows_records
-from mechanisms.model.randomness import Randomness, WordSource
+from mechanisms.model.randomness import Randomness, Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.arrivals import Floats
 from mechanisms.noise.intervals import bounds, intervals
@@ -49,9 +50,12 @@ _SHELL = 0.6931471806
 _ERROR = 2.0**-40
 _UNIT = 2.0**-64
 _WORD = 64
+_LN_2 = math.log(2)
+#: What the first 64 bits of its random number say of a coin; HEADS and TAILS are also truth values.
+TAILS, HEADS, OPEN = 0, 1, 2
 #: ln 2^64. If each round succeeds with probability a, the first ln 2^64 / a rounds all fail with a
 #: probability of at most 2^−64.
-_PATIENCE = 64 * math.log(2)
+_PATIENCE = 64 * _LN_2
 
 
 def _most_work(scores: Integers, k: int) -> int:
@@ -125,7 +129,6 @@ class _Coins:
     #: The bound on the error of each y.
     errors: Floats
     shells: Integers
-    widen: float
 
     @classmethod
     def of(cls, scores: Integers, k: int, rate: Rate, shift: float, widen: float) -> _Coins:
@@ -140,27 +143,16 @@ class _Coins:
         # the law. So its shell is computed from the odds against heads less their error bound, and
         # rounded down. A shell that is too small is safe, and only costs more tosses.
         shells = np.clip((against - errors) / _SHELL, 0, DEEPEST).astype(np.int64)
-        return cls(gaps, threshold, rate, against, errors, shells, widen)
+        return cls(gaps, threshold, rate, against, widen * errors, shells)
 
     def heads(self, alive: Integers, source: WordSource) -> Integers:
         """The coins of ``alive`` that show heads: U < π, given that the first bits of U are 0."""
         words = source.words(alive.size)
-        low, high = self._brackets(alive)
-        uniform = words.astype(np.float64) * _UNIT
-        slack = 4 * _UNIT + _ERROR * uniform
-        heads = uniform + slack < low
-        for place in np.flatnonzero(~heads & (uniform - slack < high)).tolist():
-            coin = int(alive[place])
-            heads[place] = self._refined(coin, int(words[place]), source)
-        return alive[heads]
-
-    def _brackets(self, alive: Integers) -> tuple[Floats, Floats]:
-        """Bounds on π·2^shell."""
-        y, errors = self.against[alive], self.widen * self.errors[alive]
-        shells = self.shells[alive]
-        return _scaled(y + errors, shells) * (1 - _ERROR), _scaled(y - errors, shells) * (
-            1 + _ERROR
-        )
+        sides = judge(alive, words, self.against, self.errors, self.shells)
+        for place in np.flatnonzero(sides == OPEN).tolist():
+            sides[place] = self._refined(int(alive[place]), int(words[place]), source)
+        heads: Integers = alive[sides == HEADS]
+        return heads
 
     def _refined(self, coin: int, word: int, source: WordSource) -> bool:
         """U < π by more bits of U and interval arithmetic; ends with probability one."""
@@ -178,14 +170,41 @@ class _Coins:
             bits, length = bits << _WORD | int(source.words(1)[0]), length + _WORD
 
 
-def _scaled(y: Floats, shells: Integers) -> Floats:
+@compiled
+def judge(
+    alive: Integers, words: Words, against: Floats, errors: Floats, shells: Integers
+) -> NDArray[np.uint8]:
+    """HEADS or TAILS of each coin of ``alive`` by its random word, OPEN where bits are missing.
+
+    A round tosses few coins, and there may be hundreds of rounds: so no arrays between the steps.
+    """
+    sides = np.empty(alive.size, dtype=np.uint8)
+    for place in range(alive.size):
+        coin = alive[place]
+        uniform = words[place] * _UNIT
+        slack = 4 * _UNIT + _ERROR * uniform
+        low, high = bracket(against[coin], errors[coin], shells[coin])
+        if uniform + slack < low:
+            sides[place] = HEADS
+        else:
+            sides[place] = OPEN if uniform - slack < high else TAILS
+    return sides
+
+
+@compiled
+def bracket(y: float, error: float, shell: int) -> tuple[float, float]:
+    """Bounds on π·2^shell, for a logarithm of the odds against heads of y ± error."""
+    return scaled(y + error, shell) * (1 - _ERROR), scaled(y - error, shell) * (1 + _ERROR)
+
+
+@compiled
+def scaled(y: float, shell: int) -> float:
     """π·2^shell = 2^shell / (1 + e^y), written so that no factor overflows."""
     # y is the logarithm of the odds against heads. It is raised to at least −700, so that e^−y does
     # not overflow; the probability of tails is then below 2^−1000 either way. In a shell above 0,
     # y is at least shell · ln 2 anyway.
-    y = np.maximum(y, np.where(shells > 0, shells * math.log(2), -700.0))
-    scaled: Floats = np.exp(shells * math.log(2) - y) / (1 + np.exp(-y))
-    return scaled
+    y = max(y, shell * _LN_2 if shell > 0 else -700.0)
+    return math.exp(shell * _LN_2 - y) / (1.0 + math.exp(-y))
 
 
 def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:

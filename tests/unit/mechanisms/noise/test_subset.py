@@ -20,6 +20,7 @@ from mechanisms.noise.shells import DEEPEST, Groups, survivors
 from mechanisms.noise.subset import (
     _Coins,
     balanced,
+    bracket,
     expected_heads,
     least_acceptance,
     most_rounds,
@@ -122,7 +123,8 @@ def test_the_brackets_hold_the_exact_probabilities(ahead: int) -> None:
     scores[7] += ahead
     rate = Rate.of(10 * 10**9, 0, draws=3)
     coins = _Coins.of(scores, 5, rate, 0.0, 1.0)
-    low, high = coins._brackets(np.arange(200))
+    coin_brackets = map(bracket, coins.against, coins.errors, coins.shells)
+    low, high = np.array(list(coin_brackets)).T
     with mpmath.workprec(300):
         for gap, shell, least, most in zip(coins.gaps, coins.shells, low, high, strict=True):
             y = mpmath.mpf(rate.a * int(gap)) / rate.b + mpmath.mpf(coins.threshold) / 2**20
