@@ -14,7 +14,7 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only, significant
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.cost import CONTENTION, memory
+from app.queries.parts.cost import memory
 from app.queries.parts.metric import (
     MetricOptions,
     Share,
@@ -57,7 +57,6 @@ class Clustering(Query):
 
     targets: ClassVar[tuple[str, ...]] = (TARGET,)
     gaussian: ClassVar[bool] = True
-    contention: ClassVar[float] = CONTENTION
 
     kind: Literal["clustering"]
     clusters: int = Field(ge=1, le=MAX_CLUSTERS)

@@ -13,7 +13,6 @@ from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import least_loss, only
 from app.queries.parts.candidates import Text
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.cost import CONTENTION
 from app.queries.parts.metric import TARGET, MetricOptions, metric_memory, predicted
 from app.queries.parts.query import Price, Query, QueryContext
 from app.queries.parts.sentences import listing, version_of
@@ -41,7 +40,6 @@ class Distance(MetricOptions, Query):
 
     targets: ClassVar[tuple[str, ...]] = (TARGET,)
     gaussian: ClassVar[bool] = True
-    contention: ClassVar[float] = CONTENTION
 
     kind: Literal["distance"]
     target: Text | None = Field(default=None, description="One attribute, or null for all.")

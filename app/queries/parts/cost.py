@@ -23,9 +23,6 @@ FIXED = 8 * MEGABYTE
 #: The bytes that a query may take for each record, and for each cell of a table of counts whose
 #: size is public.
 RECORD, CELL = 256, 64
-#: ``Query.contention`` of the kinds that hold the interpreter lock most of the time. Without it, a
-#: fifth of distances missed their deadlines on two processors while all slots were busy.
-CONTENTION = 1.5
 
 
 @dataclass(frozen=True)
@@ -57,17 +54,16 @@ class Cost:
     """The public worst case of one query.
 
     ``bytes``: the most memory at the same time. ``cells``: the cells of a released table.
-    ``work``: the most units of each kind of work. ``contention``: ``Query.contention``.
+    ``work``: the most units of each kind of work.
     """
 
     bytes: int
     work: Work
     cells: int = 0
-    contention: float = 1.0
 
     def seconds(self, speeds: Speeds) -> float:
         """The most seconds of its work on a machine of these speeds."""
-        return self.contention * speeds.seconds(self.work)
+        return speeds.seconds(self.work)
 
 
 def entries(dataset: Dataset) -> int:

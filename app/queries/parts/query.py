@@ -72,10 +72,6 @@ class CatalogueEntry(Body):
 class Query(CatalogueEntry, ABC):
     """The base of the bodies of all query kinds."""
 
-    #: How many times longer the work counts than it takes alone. Work that holds the interpreter
-    #: lock most of the time runs one query after another, although it occupies several slots.
-    contention: ClassVar[float] = 1.0
-
     def delta_atto(self) -> int:
         """Returns the δ of the query, in units of 10⁻¹⁸; it is 0 unless a kind overrides this."""
         return 0
@@ -118,7 +114,7 @@ class Query(CatalogueEntry, ABC):
         Privacy: a function of the description, of the query and of its charge alone.
         """
         work = self.work(dataset, loss)
-        return Cost(self.memory(dataset), work, self.cells(dataset), self.contention)
+        return Cost(self.memory(dataset), work, self.cells(dataset))
 
     def cells(self, dataset: Dataset) -> int:  # noqa: ARG002 - some kinds read it
         """Returns the public number of cells of a released table."""

@@ -9,7 +9,7 @@ from accounting.composition import for_group
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.accuracy import CONFIDENCE, least_loss, only
 from app.queries.parts.conversion import charge_for, mechanism_loss
-from app.queries.parts.cost import CONTENTION, memory
+from app.queries.parts.cost import memory
 from app.queries.parts.query import Price, QueryContext
 from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import suppressed
@@ -40,7 +40,6 @@ class NaiveBayes(TreeQuery):
     )
     targets: ClassVar[tuple[str, ...]] = (COUNT_TARGET,)
     gaussian: ClassVar[bool] = True
-    contention: ClassVar[float] = CONTENTION
 
     algorithm: Literal["naive_bayes"]
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.deadlines import ALLOWANCE, MARGIN, Clock
+from app.engine.deadlines import ALLOWANCE, MARGIN, THREAD_MARGIN, THREAD_WAIT, Clock
+from app.engine.schedule import LIGHT
 
 SECONDS = st.floats(0, 1000, allow_nan=False)
 TICKS = st.floats(0.001, 60, allow_nan=False)
@@ -19,13 +20,16 @@ def test_a_deadline_leaves_a_margin_and_time_to_store_the_answer(
     clock = Clock(tick)
     length = clock.length(seconds)
     assert clock.allowance >= ALLOWANCE
-    assert MARGIN * seconds + clock.allowance <= length * (1 + 1e-9)
-    assert length < (MARGIN * seconds + clock.allowance + tick) * (1 + 1e-9)
+    least = clock.allowance
+    least += MARGIN * seconds if seconds <= LIGHT else THREAD_MARGIN * seconds + THREAD_WAIT
+    assert least <= length * (1 + 1e-9)
+    assert length < (least + tick) * (1 + 1e-9)
     assert round(length / tick) == pytest.approx(length / tick)
 
 
-def test_a_light_query_leaves_one_tick_after_its_begin() -> None:
+def test_a_light_query_leaves_one_tick_after_its_begin_and_any_other_later() -> None:
     assert Clock(0.025).length(0.002) == 0.025
+    assert Clock(0.025).length(0.0021) == 0.05
 
 
 @given(seconds=SECONDS, tick=TICKS, late=st.floats(0, 100, allow_nan=False))

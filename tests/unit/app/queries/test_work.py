@@ -119,25 +119,6 @@ SMOOTH: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("body", "contention"),
-    [
-        ({"kind": "distance"}, 1.5),
-        ({"kind": "clustering", "clusters": 2}, 1.5),
-        ({"kind": "tree", "algorithm": "naive_bayes"}, 1.5),
-        ({"kind": "tree"}, 1.0),
-        ({"kind": "statistic", "statistic": "count"}, 1.0),
-    ],
-)
-def test_what_holds_the_interpreter_lock_costs_more_than_it_takes_alone(
-    body: dict[str, Any], contention: float
-) -> None:
-    query = QUERY.validate_json(json.dumps(body))
-    cost = query.cost(ADULT, PrivacyLoss(NANO, 0))
-    speeds = Speeds(0.25, dict.fromkeys(cost.work, Speed(0.5, 0.125)))
-    assert cost.seconds(speeds) == contention * speeds.seconds(cost.work)
-
-
 def test_a_smooth_median_costs_more_for_a_smaller_loss_and_names_what_to_lower() -> None:
     query = QUERY.validate_json(json.dumps(SMOOTH))
     (kind,) = work_of(query, ADULT)
