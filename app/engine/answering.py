@@ -410,9 +410,20 @@ class Answering:
         is_awaited = under_way.begin + under_way.length <= under_way.awaited_until
         is_inline = is_awaited and ticket.cost <= INLINE and kinds <= self._warm
         run = self._execution.inline if is_inline else self._execution.job
-        under_way.job = run(self._compute, under_way, request, priced)
+        try:
+            under_way.job = run(self._compute, under_way, request, priced)
+        except Exception as error:
+            # The scheduler starts other queries after this one.
+            under_way.ended = time.monotonic()
+            under_way.job = asyncio.get_running_loop().create_future()
+            under_way.job.set_exception(error)
+
+        def warm(job: asyncio.Future[tuple[int, bytes]]) -> None:
+            if not job.cancelled() and job.exception() is None:
+                self._warm.update(kinds)
+
         # The next query of these kinds finds their kernels compiled and loaded.
-        under_way.job.add_done_callback(lambda _: self._warm.update(kinds))
+        under_way.job.add_done_callback(warm)
 
     async def _outcome(self, under_way: UnderWay) -> tuple[int, bytes] | Exception:
         """Status and body, or the reason why there are none, when they are to be stored."""
@@ -423,8 +434,10 @@ class Answering:
             job.add_done_callback(read_exception)
             job.add_done_callback(lambda _: self._scheduler.finish(ticket, time.monotonic()))
             return StillRunning(id)
-        end = under_way.begin + under_way.length
-        self._scheduler.finish(ticket, end if self._clock.tick else time.monotonic())
+        # A late event loop may come here after the deadline: then the slot is free one tick later.
+        elapsed = time.monotonic() - under_way.begin
+        end = under_way.begin + self._clock.next_tick(under_way.length, elapsed)
+        self._scheduler.finish(ticket, end)
         try:
             return job.result()
         except OUTSIDE as error:

@@ -93,14 +93,16 @@ class Execution:
         elsewhere: Callable[[Executor], Executor] = lambda threads: threads,
     ) -> None:
         sys.setswitchinterval(SWITCH_INTERVAL)
-        self._threads = ThreadExecutor(workers), ThreadExecutor(-(-workers // slots), slots)
+        # Heavy queries need one thread per slot. Light queries hold no slot, so those that do not
+        # run on the event loop need further threads.
+        jobs = slots + workers
+        share = -(-workers // slots)
+        self._threads = ThreadExecutor(workers), ThreadExecutor(share, jobs + 1)
         #: The executors of kernels: these threads, or executors that also send large work to other
         #: machines. One preparation may take all processors. A query takes its share of them, as
         #: its public cost does, even if the other slots are idle.
         self.preparation, self.queries = map(elsewhere, self._threads)
-        # Heavy queries need one thread per slot. Light queries hold no slot, so those that do not
-        # run on the event loop need further threads.
-        self._jobs = started_pool(slots + workers, "job")
+        self._jobs = started_pool(jobs, "job")
 
     def inline(
         self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
@@ -109,7 +111,10 @@ class Execution:
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         try:
             done.set_result(work(*args, **kwargs))
-        except Exception as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            # As in a thread: also the panics of libraries in other languages.
             done.set_exception(error)
         return done
 

@@ -52,7 +52,7 @@ class Ticket:
     begun: Future[float] | None = None
     #: Starts the work. The scheduler calls it when the query begins, before anything else runs on
     #: the event loop: what runs in between would take of the time until the deadline.
-    start: Callable[[], None] = lambda: None
+    start: Callable[[], None] | None = None
 
     @property
     def is_cancelled(self) -> bool:
@@ -90,10 +90,7 @@ class Bucket:
 class Schedule:
     """The slots of one process, and the queries that wait for them.
 
-    All methods return the tickets that begin by ``now``, in order, with their ``begin``. A heavy
-    query begins at the instant at which its slot is free, even if the event loop comes to it later.
-    A light query that waits begins at the call that finds it: its work runs on the event loop, so
-    it could not run before, and its deadline may be too near for a begin in the past.
+    All methods return the tickets that begin by ``now``, in order, with their ``begin``.
     """
 
     slots: int
@@ -119,12 +116,12 @@ class Schedule:
         """A query is charged and may begin. Every earlier instant comes first."""
         begun = self.advance(now)
         (self._light if ticket.is_light else self._heavy).add(ticket)
-        return begun + self._begin(self._now, self._now)
+        return begun + self._begin(self._now)
 
     def uncover(self, now: float) -> list[Ticket]:
         """A query that waited was cancelled ``now``: one behind it may begin, but not earlier."""
         self._now = max(self._now, now)
-        return self._begin(self._now, self._now)
+        return self._begin(self._now)
 
     def advance(self, now: float) -> list[Ticket]:
         """Time passes until ``now``."""
@@ -132,7 +129,7 @@ class Schedule:
         while (instant := self.next_instant()) is not None and instant <= now:
             self._now = instant
             self._free(instant)
-            begun += self._begin(instant, now)
+            begun += self._begin(instant)
         self._now = max(self._now, now)
         return begun
 
@@ -168,13 +165,12 @@ class Schedule:
         ticket.end = end
         heapq.heappush(self._ends, (end, next(self._numbers), ticket))
 
-    def _begin(self, now: float, clock: float) -> list[Ticket]:
-        """What begins at ``now``. The event loop may be late: ``clock`` is the time by then."""
+    def _begin(self, now: float) -> list[Ticket]:
         begun = []
-        while (light := self._light.head()) and self._bucket.ready(light.cost) <= clock:
+        while (light := self._light.head()) and self._bucket.ready(light.cost) <= now:
             self._light.take()
-            self._bucket.take(light.cost, clock)
-            light.begin = clock
+            self._bucket.take(light.cost, now)
+            light.begin = now
             begun.append(light)
         passed: set[int] = set()
         while self._busy < self.slots and (ticket := self._heavy.head()):

@@ -34,6 +34,7 @@ class Scheduler:
         self._advance(now)
         if not ticket.begun.cancel():
             return False
+        ticket.start = None
         self._start(self._schedule.uncover(now))
         return True
 
@@ -54,8 +55,15 @@ class Scheduler:
             # The result is the instant of the schedule, not the later moment at which the event
             # loop runs this line.
             ticket.begun.set_result(ticket.begin)
-            ticket.start()
-        self._wait()
+        try:
+            for ticket in tickets:
+                # Danger: a ticket that kept ``start`` would be in a cycle with its query, and keep
+                # the records in memory until the next full garbage collection.
+                start, ticket.start = ticket.start, None
+                if start is not None:
+                    start()
+        finally:
+            self._wait()
 
     def _wait(self) -> None:
         """Set the timer to the next instant of the schedule."""

@@ -59,7 +59,7 @@ class _ReplyTransport(asyncio.WriteTransport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._head:
             head, self._head = self._head, b""
-            self._transport.writelines((head, data))
+            self._transport.write(b"".join((head, data)))
             return
         # Before the reply, "100 Continue" is written. A reply to HEAD has no body, and writes none.
         if self._cycle is not None and self._cycle.response_started:

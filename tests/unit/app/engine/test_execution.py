@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,26 @@ def test_an_error_is_raised_and_stops_the_parts_that_follow(two_users: ThreadExe
     with pytest.raises(ValueError, match=r"^[01]$"):
         two_users.map(fails, range(50))
     assert len(seen) <= 2
+
+
+def test_work_on_the_event_loop_fails_as_in_a_thread() -> None:
+    """Libraries in other languages raise errors that are no ``Exception``."""
+
+    class Panic(BaseException): ...
+
+    def panics() -> None:
+        raise Panic
+
+    async def story() -> None:
+        execution = Execution(1, 1)
+        try:
+            for run in (execution.inline, execution.job):
+                with pytest.raises(Panic):
+                    await run(panics)
+        finally:
+            execution.close()
+
+    asyncio.run(story())
 
 
 @pytest.mark.parametrize(

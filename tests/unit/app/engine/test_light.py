@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 
 from app.engine import answering
+from app.engine.answering import UnderWay
 from app.queries.statistic.body import StatisticQuery
 from tests.support.patience import until
 from tests.support.service import Service
@@ -69,6 +71,25 @@ def test_the_first_may_compile_and_gets_a_thread(
     monkeypatch.setattr(answering, "INLINE", 0.0)
     assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
     assert threads[-1].startswith("job")
+
+
+def test_a_query_that_has_ended_keeps_no_records_in_memory(people: Service) -> None:
+    """Without a cycle, its records are unmapped as soon as their version is withdrawn."""
+    assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
+    people.upload("olga", "t", b"sex\nF\nM\n")
+    people.grant("olga", "t", "ana")
+    body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
+    gc.collect()
+    gc.disable()
+    try:
+        # The first gets a thread, the others run on the event loop.
+        for _ in range(5):
+            assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
+        remaining = [one for one in gc.get_objects() if type(one) is UnderWay]
+        # The thread of jobs refers to its latest work until it gets the next.
+        assert len(remaining) <= 1
+    finally:
+        gc.enable()
 
 
 def test_records_that_are_not_open_are_not_opened_by_a_query(

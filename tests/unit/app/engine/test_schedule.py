@@ -186,34 +186,14 @@ def test_light_queries_begin_at_once_up_to_their_share_and_are_shared_fairly() -
     assert crowd[0].begin == 1.0
     bob = Ticket(2, 0.025, LIGHT)
     schedule.arrive(bob, 1.0)
-    punctual(schedule, 1.05)
+    schedule.advance(1.05)
     assert bob.begin is not None
     assert sum(ticket.begin is None for ticket in crowd) > 300
-    punctual(schedule, 4.0)
+    schedule.advance(4.0)
     last = crowd[-1].begin
     assert last is not None
     # All of them have half a processor.
     assert last == pytest.approx(1.0 + (400 * LIGHT - LIGHT_BURST) / 0.5, abs=0.02)
-
-
-def punctual(schedule: Schedule, end: float) -> list[Ticket]:
-    """What begins until ``end`` if the event loop comes to each instant in time."""
-    begun: list[Ticket] = []
-    while (instant := schedule.next_instant()) is not None and instant <= end:
-        begun += schedule.advance(instant)
-    return begun + schedule.advance(end)
-
-
-def test_a_late_event_loop_begins_few_light_queries_then_and_not_in_the_past() -> None:
-    """They run one after another from then on; a begin in the past would shorten their time."""
-    schedule = Schedule(1, processors=2)
-    crowd = [Ticket(1, 0.025, LIGHT) for _ in range(40)]
-    for ticket in crowd:
-        schedule.arrive(ticket, 1.0)
-    late = schedule.advance(2.0)
-    assert late
-    assert {ticket.begin for ticket in late} == {2.0}
-    assert sum(ticket.cost for ticket in late) <= LIGHT_BURST + LIGHT
 
 
 @pytest.mark.parametrize("processors", [1, 2, 4, 64])
@@ -229,7 +209,7 @@ def test_light_queries_at_once_are_all_in_time_on_one_event_loop(
         costs = [rng.uniform(most / 2, most) for _ in range(count)]
         tickets = [Ticket(rng.randrange(3), clock.length(cost), cost) for cost in costs]
         begun = [one for ticket in tickets for one in schedule.arrive(ticket, 0.0)]
-        begun += punctual(schedule, 10.0)
+        begun += schedule.advance(10.0)
         assert len(begun) == count
         over = 0.0
         for ticket in begun:
