@@ -2,7 +2,7 @@
 
 The run time of work on open arrays may depend on records. So a query of public cost C counts as
 running until L seconds after its begin, with L = margin · C + allowance, rounded up to the tick.
-Work in a thread has a larger margin, and a further time to wait for the interpreter lock.
+Work in a thread has a larger margin, because it waits for the interpreter lock besides.
 The answer waits in memory and is stored one allowance before its deadline. So neither the journal
 nor other queries show when the work ended. Work that is not over by then misses the deadline, which
 moves to L · 2^j after the begin.
@@ -19,8 +19,6 @@ ALLOWANCE, ALLOWANCE_SHARE = 0.015, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down:
 #: light work, on the event loop, and any other, in a thread beside that of the other slots.
 MARGIN, THREAD_MARGIN = 2.0, 3.0
-#: The seconds that work in a thread may wait for the interpreter lock, after each of its kernels.
-THREAD_WAIT = 0.01
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
@@ -41,11 +39,8 @@ class Clock:
         """L, in seconds, of a query of this public cost."""
         if not self.tick:
             return 0.0
-        if seconds <= LIGHT:
-            work = MARGIN * seconds
-        else:
-            work = THREAD_MARGIN * seconds + THREAD_WAIT
-        return math.ceil((work + self.allowance) / self.tick) * self.tick
+        margin = MARGIN if seconds <= LIGHT else THREAD_MARGIN
+        return math.ceil((margin * seconds + self.allowance) / self.tick) * self.tick
 
     def next_tick(self, length: float, elapsed: float) -> float:
         """The first of L, L + tick, … that is not before ``elapsed``, all since the begin."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.deadlines import ALLOWANCE, MARGIN, THREAD_MARGIN, THREAD_WAIT, Clock
+from app.engine.deadlines import ALLOWANCE, MARGIN, THREAD_MARGIN, Clock
 from app.engine.schedule import LIGHT
 
 SECONDS = st.floats(0, 1000, allow_nan=False)
@@ -20,16 +20,19 @@ def test_a_deadline_leaves_a_margin_and_time_to_store_the_answer(
     clock = Clock(tick)
     length = clock.length(seconds)
     assert clock.allowance >= ALLOWANCE
-    least = clock.allowance
-    least += MARGIN * seconds if seconds <= LIGHT else THREAD_MARGIN * seconds + THREAD_WAIT
+    margin = MARGIN if seconds <= LIGHT else THREAD_MARGIN
+    least = margin * seconds + clock.allowance
     assert least <= length * (1 + 1e-9)
     assert length < (least + tick) * (1 + 1e-9)
     assert round(length / tick) == pytest.approx(length / tick)
 
 
-def test_a_light_query_leaves_one_tick_after_its_begin_and_any_other_later() -> None:
+def test_a_light_query_leaves_one_tick_after_its_begin() -> None:
     assert Clock(0.025).length(0.002) == 0.025
-    assert Clock(0.025).length(0.0021) == 0.05
+
+
+def test_work_in_a_thread_has_a_wider_margin() -> None:
+    assert (Clock(0.001).length(0.002), Clock(0.001).length(0.003)) == (0.019, 0.024)
 
 
 @given(seconds=SECONDS, tick=TICKS, late=st.floats(0, 100, allow_nan=False))
