@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mechanisms.kernels.dominance import Places, dominators, interval_dominators, widen
+from mechanisms.kernels.radix import ascending
 from mechanisms.model.executor import Executor
 from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.covering import Stepwise
@@ -29,6 +30,31 @@ from mechanisms.utilities.utility import Grid, Measurement
 CACHE_BYTES = 1 << 26
 
 Counts = tuple[Places, Places]
+
+
+@dataclass
+class _BoxSequence:
+    """The boxes of candidates after one change, after two, and so on."""
+
+    members: Sequence[Measurement]
+    grids: Sequence[Grid]
+    #: Where the box of each remaining candidate stands.
+    places: Integers
+    #: The indices of the candidates and their utilities, in the order of the boxes.
+    rest: Integers
+    values: Integers
+    #: The sum of the sensitivities over all changes so far, of shape (members, rest).
+    sums: Integers
+    changes: int = 0
+
+    def widened(self) -> Integers:
+        """The boxes after one change more, (members, 2, rest)."""
+        boxes = np.empty((len(self.members), 2, self.rest.size), dtype=np.int64)
+        for i, (member, grid) in enumerate(zip(self.members, self.grids, strict=True)):
+            steps = member.delta.at(self.changes, self.rest)
+            widen(self.values[i], self.sums[i], steps, grid.cap, grid.largest, boxes[i])
+        self.changes += 1
+        return boxes
 
 
 @dataclass
@@ -51,8 +77,7 @@ class ParetoSensitivity(Stepwise):
     #: Cached counts (A_t, C_t) for t = 0, 1, …: after t + 1 changes, at most A_t and at least C_t
     #: other candidates dominate each candidate.
     levels: list[Counts] = field(default_factory=list)
-    _sums: Integers | None = None
-    _summed: int = 0
+    _boxes: _BoxSequence | None = None
     _recent: dict[int, Counts] = field(default_factory=dict)
 
     @classmethod
@@ -81,9 +106,9 @@ class ParetoSensitivity(Stepwise):
             np.delete(self.values, place, axis=1),
             np.delete(self.dominators - gone, place),
         )
-        self._start()
-        for t, (possible, certain) in enumerate(self.levels):
-            boxes = self._widened(t)
+        sequence = self._sequence(np.arange(self.rest.size, dtype=np.int64))
+        for possible, certain in self.levels:
+            boxes = sequence.widened()
             lower, upper = boxes[:, 0], boxes[:, 1]
             may = (upper[:, [place]] > lower).all(axis=0)
             must = (lower[:, [place]] > upper).all(axis=0)
@@ -133,26 +158,30 @@ class ParetoSensitivity(Stepwise):
         return self._recent[t]
 
     def _counted(self, t: int) -> Counts:
-        if self._sums is None or t < self._summed:
-            self._start()
-        for u in range(self._summed, t):
-            self._widened(u)
-        boxes = self._widened(t)
+        if self._boxes is None or t < self._boxes.changes:
+            self._boxes = self._sequence(self._by_utility())
+        for _ in range(self._boxes.changes, t + 1):
+            boxes = self._boxes.widened()
         # ``widen`` moves the ends of a box at most one step beyond the largest utility, so this
         # bounds them.
         edges = [grid.largest + 1 for grid in self.grids]
-        return interval_dominators(boxes[:, 0], boxes[:, 1], edges, self.executor)
+        counts = interval_dominators(boxes[:, 0], boxes[:, 1], edges, self.executor)
+        return counts[0].take(self._boxes.places), counts[1].take(self._boxes.places)
 
-    def _start(self) -> None:
-        self._sums, self._summed = np.zeros_like(self.values), 0
+    def _by_utility(self) -> Integers:
+        """The order of the candidates by the first utility, then by the next, and so on.
 
-    def _widened(self, t: int) -> Integers:
-        """The boxes after t + 1 changes, (members, 2, rest), from the boxes after t changes."""
-        assert self._sums is not None
-        assert t == self._summed
-        boxes = np.empty((len(self.members), 2, self.rest.size), dtype=np.int64)
-        for i, (member, grid) in enumerate(zip(self.members, self.grids, strict=True)):
-            steps = member.delta.at(t, self.rest)
-            widen(self.values[i], self._sums[i], steps, grid.cap, grid.largest, boxes[i])
-        self._summed += 1
-        return boxes
+        Boxes that are compared are then near each other in memory: a count takes up to half less.
+        """
+        order = np.arange(self.rest.size, dtype=np.int64)
+        for row, grid in zip(self.values[::-1], self.grids[::-1], strict=True):
+            order = order[ascending(row[order], grid.largest)]
+        return order
+
+    def _sequence(self, order: Integers) -> _BoxSequence:
+        places = np.empty_like(order)
+        places[order] = np.arange(order.size)
+        values = self.values.take(order, axis=1)
+        return _BoxSequence(
+            self.members, self.grids, places, self.rest[order], values, np.zeros_like(values)
+        )
