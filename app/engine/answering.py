@@ -97,10 +97,11 @@ class UnderWay:
     #: The monotonic time until which the caller waits. If the deadline comes later, the reply 202
     #: leaves before it, and work on the event loop would delay that reply by its run time.
     awaited_until: float
-    #: The work, from the begin on, and the monotonic time at which it ended. The thread that ends
-    #: it notes this time itself, because the event loop may come to it much later.
+    #: The work, from the begin on, and the monotonic times at which it started and ended. The thread
+    #: that does it notes them itself, because the event loop may come to it much later.
     job: asyncio.Future[tuple[int, bytes]] | None = None
-    ended: float | None = None
+    work_started: float | None = None
+    work_ended: float | None = None
 
     @property
     def begin(self) -> float:
@@ -141,9 +142,10 @@ class Answering:
         self._lease, self._database = lease, database
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
         self._warm_up = warm_up
-        #: The number of missed deadlines. It may depend on records, so only the operator sees it,
-        #: in the metrics.
+        #: The number of missed deadlines, and of queries that left later than they were to for any
+        #: reason. They may depend on records, so only the operator sees them, in the metrics.
         self.misses = 0
+        self.late = 0
         self._keeper: asyncio.Task[None] | None = None
         #: The queries that are being charged or under way.
         self._running: set[asyncio.Task[Reply]] = set()
@@ -168,6 +170,8 @@ class Answering:
         ``admit`` refuses by raising. It is called after the accounts, before in-flight limits.
         Raises: the errors of ``app.contract.problems``, before any record is read, free of charge.
         """
+        # Many requests at the same time keep the event loop from its timer.
+        self._scheduler.catch_up()
         body_hash = request.body_hash
         looked_up = await inline_if_embedded(
             self._database,
@@ -389,7 +393,9 @@ class Answering:
             # An answer that was stored after its deadline leaves at the next tick, one of the
             # public instants at equal distances. So the time of its storing stays hidden.
             elapsed = time.monotonic() - under_way.begin
-            await until(under_way.begin + self._clock.next_tick(under_way.length, elapsed))
+            length = self._clock.next_tick(under_way.length, elapsed)
+            self.late += bool(self._clock.tick) and length > under_way.ticket.length
+            await until(under_way.begin + length)
             if isinstance(settled, Exception):
                 raise settled
             assert not isinstance(reply, Exception)
@@ -414,7 +420,7 @@ class Answering:
             under_way.job = run(self._compute, under_way, request, priced)
         except Exception as error:
             # The scheduler starts other queries after this one.
-            under_way.ended = time.monotonic()
+            under_way.work_started = under_way.work_ended = time.monotonic()
             under_way.job = asyncio.get_running_loop().create_future()
             under_way.job.set_exception(error)
 
@@ -447,25 +453,42 @@ class Answering:
     async def _in_time(self, job: asyncio.Future[Any], under_way: UnderWay) -> bool:
         """Wait until the work is to be stored. Returns False if it misses its last deadline.
 
-        Work is late that ends too late. If the event loop only comes to it too late, then its
+        Only work that ends too late misses a deadline. If the event loop sees its end too late, its
         answer leaves one tick later, like any that is stored late.
         """
-        first = under_way.length
         if not self._clock.tick:
             if not job.done():
                 await asyncio.wait([job])
             return True
+        await self._has_started(job, under_way)
+        first = under_way.length
         for misses in range(MOST_MISSES + 1):
             under_way.length = first * 2.0**misses
-            instant = under_way.begin + under_way.length - self._clock.allowance
-            await over(job, max(0.0, instant - time.monotonic()))
-            if under_way.ended is not None and under_way.ended <= instant:
+            instant = await self._to_store(job, under_way)
+            if under_way.work_ended is not None and under_way.work_ended <= instant:
                 await asyncio.wait([job])
                 await until(instant)
                 return True
             self.misses += 1
             log.error("a query has missed its deadline")
         return False
+
+    async def _has_started(self, job: asyncio.Future[Any], under_way: UnderWay) -> None:
+        """Wait until the work has started, and move the deadline if it started too late."""
+        ticket = under_way.ticket
+        while True:
+            started = under_way.work_started or time.monotonic()
+            moved = self._clock.moved(ticket.length, ticket.cost, started - under_way.begin)
+            under_way.length = max(under_way.length, moved)
+            if under_way.work_started is not None:
+                return
+            await self._to_store(job, under_way)
+
+    async def _to_store(self, job: asyncio.Future[Any], under_way: UnderWay) -> float:
+        """Wait until the work ends or is to be stored; returns the monotonic time of the latter."""
+        instant = under_way.begin + under_way.length - self._clock.allowance
+        await over(job, max(0.0, instant - time.monotonic()))
+        return instant
 
     async def _settle(self, under_way: UnderWay, reply: tuple[int, bytes]) -> bool | Exception:
         """Store the reply. Returns False if another attempt did, or the error to raise later.
@@ -533,6 +556,7 @@ class Answering:
 
         It opens no file and starts no thread.
         """
+        under_way.work_started = time.monotonic()
         reservation = under_way.reservation
         dataset, kernels = priced.dataset, self._execution.queries
         try:
@@ -548,7 +572,7 @@ class Answering:
             # nothing is logged.
             return 500, query_failed_body(reservation.query_id)
         finally:
-            under_way.ended = time.monotonic()
+            under_way.work_ended = time.monotonic()
 
 
 def replayed(query_id: UUID, status: int, body: bytes) -> Reply:

@@ -2,7 +2,7 @@
 
 The run time of work on open arrays may depend on records. So a query of public cost C counts as
 running until L seconds after its begin, with L = margin · C + allowance, rounded up to the tick.
-Work in a thread has a larger margin, because it waits for the interpreter lock besides.
+Work in a thread has some milliseconds more, in which it waits for a processor and the interpreter.
 The answer waits in memory and is stored one allowance before its deadline. So neither the journal
 nor other queries show when the work ended. Work that is not over by then misses the deadline, which
 moves to L · 2^j after the begin.
@@ -16,9 +16,11 @@ from app.engine.schedule import LIGHT
 #: An answer is stored this many seconds before its deadline, or this share of a tick before it,
 #: whichever is longer.
 ALLOWANCE, ALLOWANCE_SHARE = 0.015, 0.25
-#: A deadline allows for this many times the public cost, because other work slows a query down:
-#: light work, on the event loop, and any other, in a thread beside that of the other slots.
-MARGIN, THREAD_MARGIN = 2.0, 3.0
+#: A deadline allows for this many times the public cost, because other work slows a query down.
+MARGIN = 2.0
+#: The seconds that work in a thread may wait for a processor and for the interpreter lock. Light
+#: work runs on the event loop, and has them already.
+THREAD_WAIT = 0.010
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
@@ -39,8 +41,17 @@ class Clock:
         """L, in seconds, of a query of this public cost."""
         if not self.tick:
             return 0.0
-        margin = MARGIN if seconds <= LIGHT else THREAD_MARGIN
-        return math.ceil((margin * seconds + self.allowance) / self.tick) * self.tick
+        wait = 0.0 if seconds <= LIGHT else THREAD_WAIT
+        return math.ceil((MARGIN * seconds + wait + self.allowance) / self.tick) * self.tick
+
+    def moved(self, length: float, seconds: float, late: float) -> float:
+        """L of a query of this cost whose work began ``late`` seconds after its begin.
+
+        Each tick by which the beginning comes too late moves the deadline by a tick. It depends on
+        the load, and neither on the work itself nor on its end.
+        """
+        spare = length - self.allowance - MARGIN * seconds
+        return length + max(0, math.ceil((late - spare) / self.tick)) * self.tick
 
     def next_tick(self, length: float, elapsed: float) -> float:
         """The first of L, L + tick, … that is not before ``elapsed``, all since the begin."""

@@ -11,6 +11,8 @@ class Scheduler:
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
+        #: Set to the next instant of the schedule, unless nothing waits or runs.
+        self._instant: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         #: The number of queries that have arrived and have neither begun nor been cancelled.
         self.waiting = 0
@@ -26,6 +28,11 @@ class Scheduler:
         begun.add_done_callback(self._end_wait)
         self._start(self._schedule.arrive(ticket, now))
         return begun
+
+    def catch_up(self) -> None:
+        """Begin what the timer would begin, were the event loop not busy with many requests."""
+        if self._instant is not None and self._instant <= time.monotonic():
+            self._advance()
 
     def cancel(self, ticket: Ticket) -> bool:
         """End the wait of a query. Returns False if it has begun by now."""
@@ -70,7 +77,7 @@ class Scheduler:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        instant = self._schedule.next_instant()
+        self._instant = instant = self._schedule.next_instant()
         if instant is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(max(0.0, instant - time.monotonic()), self._advance)

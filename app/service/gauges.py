@@ -40,6 +40,7 @@ def watch(
 
     metrics.watch("versions_not_open", opener.missing)
     metrics.watch("deadlines_missed", lambda: answering.misses)
+    metrics.watch("queries_late", lambda: answering.late)
     metrics.watch("queries_in_flight", lambda: in_flight.total)
     metrics.watch("queries_waiting", lambda: scheduler.waiting)
     metrics.watch("queries_refused", lambda: refusals.total)

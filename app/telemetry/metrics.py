@@ -27,6 +27,7 @@ Merge = Literal["sum", "livesum", "livemax", "livemin"]
 GAUGES: dict[str, tuple[str, Merge]] = {
     "versions_not_open": ("Versions that queries need and that are not open here.", "livesum"),
     "deadlines_missed": ("Deadlines that queries have missed: the machine is too slow.", "sum"),
+    "queries_late": ("Queries that left after their deadline, for any reason.", "sum"),
     "queries_in_flight": ("Queries between their charge and their deadline.", "livesum"),
     "queries_waiting": ("Charged queries that have not begun.", "livesum"),
     "queries_refused": ("Refused queries since the start of the service.", "sum"),

@@ -38,10 +38,11 @@ BAYES: dict[str, Any] = {
 }
 
 
-def _small(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields trees of one split, and of as few and as many nodes as one split may have.
+def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields trees of one split, and of as few and as many nodes as one split may have; a search
+    of many generations, and one of many trees.
 
-    The first shows what a call takes, the second what a node takes, apart from the records.
+    The first of each shows what a call takes, the second what a node takes, apart from the records.
     """
     domain = dataset.domain
     if isinstance(domain, TableDomain) and domain.class_attribute is not None:
@@ -49,6 +50,14 @@ def _small(dataset: Dataset) -> Iterator[dict[str, Any]]:
         others.sort(key=lambda one: len(one.levels))
         for one in dict.fromkeys(one.name for one in (*others[:1], *others[-1:])):
             yield {"kind": "tree", "max_depth": 1, "attributes": [one], "prune": False}
+        search = {
+            "kind": "tree",
+            "algorithm": "evolutionary",
+            "positive_class": domain.attribute(domain.class_attribute).levels[0],
+        }
+        few = {"population": 4, "selected": 2, "initial_depth": 1, "max_depth": 1}
+        yield {**search, **few, "generations": 8}
+        yield {**search, "population": 200, "selected": 2, "generations": 1, "max_depth": 4}
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
@@ -117,7 +126,7 @@ EXAMPLES = Examples(
         "confidence": 0.95,
     },
     every=_every,
-    large=_small,
+    large=_large,
     gaussian=_gaussian,
     queries={
         "tree": Example("A decision tree with noisy class counts", GROWN),

@@ -170,14 +170,58 @@ def test_work_that_ends_in_time_and_is_seen_late_is_no_miss(
     VirtualTime(monkeypatch).run(story())
 
 
+@pytest.mark.parametrize(("started", "ticks"), [(0.7, 1), (0.8, 2), (1.7, 2), (1.8, 3)])
+@pytest.mark.parametrize("took", [0.0, 0.7])
+def test_work_that_starts_late_leaves_later_whenever_it_ends(
+    started: float, ticks: int, took: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When a busy service comes to a query tells nothing about its records."""
+
+    async def story() -> None:
+        end = min(started + took, ticks - 0.25)
+        answering, under_way, job = finished(end * INTERVAL, started=started * INTERVAL)
+        assert await answering._in_time(job, under_way)
+        assert (under_way.length, answering.misses) == (ticks * INTERVAL, 0)
+        stored = time.monotonic() - under_way.begin
+        assert stored == pytest.approx((ticks - 0.25) * INTERVAL, abs=1.0)
+
+    VirtualTime(monkeypatch).run(story())
+
+
+def test_work_that_has_not_started_by_its_deadline_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        answering, under_way, job = finished(0.0)
+        under_way.work_started = under_way.work_ended = None
+        job = asyncio.get_running_loop().create_future()
+
+        def work() -> None:
+            under_way.work_started = under_way.work_ended = time.monotonic()
+            job.set_result(None)
+
+        asyncio.get_running_loop().call_later(2.5 * INTERVAL, work)
+        assert await answering._in_time(job, under_way)
+        assert (under_way.length, answering.misses) == (3 * INTERVAL, 0)
+
+    VirtualTime(monkeypatch).run(story())
+
+
 def finished(
-    took: float, ended: float | None = None
+    took: float, ended: float | None = None, started: float = 0.0
 ) -> tuple[Answering, Any, asyncio.Future[None]]:
-    """A query that began ``took`` seconds ago, and its work, which ``ended`` seconds after that."""
+    """A query that began ``took`` seconds ago, and its work, which ``started`` and ``ended`` so many
+    seconds after the begin."""
     answering, now = Answering.__new__(Answering), time.monotonic()
     vars(answering).update(_clock=Clock(INTERVAL), misses=0)
     job: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     job.set_result(None)
     begin = now - took
-    end = now if ended is None else begin + ended
-    return answering, SimpleNamespace(begin=begin, length=INTERVAL, ended=end), job
+    under_way = SimpleNamespace(
+        ticket=SimpleNamespace(length=INTERVAL, cost=0.0),
+        begin=begin,
+        length=INTERVAL,
+        work_started=begin + started,
+        work_ended=now if ended is None else begin + ended,
+    )
+    return answering, under_way, job
