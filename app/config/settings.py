@@ -367,7 +367,10 @@ class Settings(BaseSettings):
 
         Of several processes each has a share of the slots that one process alone would have.
         """
-        whole = 3 if self.kernel_threads() * self.processes <= 4 else 4
+        threads = self.kernel_threads() * self.processes
+        # A query that shares its processor with another waits for it tens of milliseconds at times,
+        # longer than the deadline of a short query allows for. So two processors have two slots.
+        whole = 2 if threads <= 2 else 3 if threads <= 4 else 4
         return max(1, whole // self.processes)
 
     def of_each_process(self) -> Self:

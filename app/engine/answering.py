@@ -153,8 +153,8 @@ class Answering:
         #: The running downloads of node lists from the store of records. Callers that need the same
         #: list wait for one download.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
-        #: The kinds of work that this process has run at least once. Their kernels are compiled and
-        #: loaded, so light queries of these kinds may run on the event loop.
+        #: The kinds of work that this process has run at least once. Without deadlines no kernel is
+        #: loaded before its first query, which must not block the event loop meanwhile.
         self._warm: set[str] = set()
 
     async def answer(
@@ -414,7 +414,8 @@ class Answering:
         """Begin the work: a light query runs here and now, any other in a thread."""
         ticket, kinds = under_way.ticket, priced.cost.work.keys()
         is_awaited = under_way.begin + under_way.length <= under_way.awaited_until
-        is_inline = is_awaited and ticket.cost <= INLINE and kinds <= self._warm
+        is_loaded = self._clock.tick > 0 or kinds <= self._warm
+        is_inline = is_awaited and ticket.cost <= INLINE and is_loaded
         run = self._execution.inline if is_inline else self._execution.job
         try:
             under_way.job = run(self._compute, under_way, request, priced)

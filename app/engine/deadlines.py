@@ -15,12 +15,12 @@ from app.engine.schedule import LIGHT
 
 #: An answer is stored this many seconds before its deadline, or this share of a tick before it,
 #: whichever is longer.
-ALLOWANCE, ALLOWANCE_SHARE = 0.015, 0.25
+ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
 #: The seconds that work in a thread may wait for a processor and for the interpreter lock. Light
 #: work runs on the event loop, and has them already.
-THREAD_WAIT = 0.010
+THREAD_WAIT = 0.015
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
