@@ -97,8 +97,8 @@ class UnderWay:
     #: The monotonic time until which the caller waits. If the deadline comes later, the reply 202
     #: leaves before it, and work on the event loop would delay that reply by its run time.
     awaited_until: float
-    #: The work, from the begin on, and the monotonic times at which it started and ended. The thread
-    #: that does it notes them itself, because the event loop may come to it much later.
+    #: The work, from the begin on, and the monotonic times at which it started and ended. The
+    #: thread that does it notes them itself, because the event loop may come to it much later.
     job: asyncio.Future[tuple[int, bytes]] | None = None
     work_started: float | None = None
     work_ended: float | None = None

@@ -57,8 +57,8 @@ _ROOT = Path(__file__).parents[2]
 #: Each kind of work is timed by at least this many reference queries on tables, and by as many on
 #: other records, if a query on them does such work.
 REFERENCES = 1
-#: The runs of a reference query; the median counts. Other work on the machine disturbs some of them,
-#: the first one may compile kernels, and some trees are larger by chance.
+#: The runs of a reference query, whose median counts. Other work on the machine disturbs some of
+#: them, the first one may compile kernels, and some trees are larger by chance.
 RUNS = 5
 
 #: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.

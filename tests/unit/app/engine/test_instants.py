@@ -210,8 +210,10 @@ def test_work_that_has_not_started_by_its_deadline_is_waited_for(
 def finished(
     took: float, ended: float | None = None, started: float = 0.0
 ) -> tuple[Answering, Any, asyncio.Future[None]]:
-    """A query that began ``took`` seconds ago, and its work, which ``started`` and ``ended`` so many
-    seconds after the begin."""
+    """A query that began ``took`` seconds ago, and its work.
+
+    ``started`` and ``ended``: seconds from the begin to those of the work.
+    """
     answering, now = Answering.__new__(Answering), time.monotonic()
     vars(answering).update(_clock=Clock(INTERVAL), misses=0)
     job: asyncio.Future[None] = asyncio.get_running_loop().create_future()
