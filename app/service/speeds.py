@@ -48,11 +48,13 @@ log = structlog.get_logger("privypurse.speeds")
 #: many show the time per record. The largest number exceeds the processor's caches. It is used only
 #: for tables with equal rows: their trees stay small, so nodes of trees add little to the time.
 FEW, MANY, MOST = 16, 1 << 14, 1 << 16
-#: The kind of work of growing trees. Its reference queries run with a large ε, because trees split
-#: all nodes only if the noise is small.
+#: The kind of work of growing trees. Its reference queries run with a large loss: with more noise
+#: chance decides how many nodes are split.
 GROWTH = "rows of nodes"
-#: The loss of the reference queries that add Gaussian noise: ρ = 0.01.
-GAUSSIAN = PrivacyLoss(0, 0, FEMTO // 100, 1)
+#: The losses of the reference queries: ε of most and of growing trees, and ρ of the same with
+#: Gaussian noise.
+EPSILONS = NANO, 1000 * NANO
+RHOS = FEMTO // 100, 1000 * FEMTO
 _ROOT = Path(__file__).parents[2]
 #: Each kind of work is timed by at least this many reference queries on tables, and by as many on
 #: other records, if a query on them does such work.
@@ -151,11 +153,13 @@ class Reference:
 
     @property
     def loss(self) -> PrivacyLoss:
+        usual, growing = (self._losses(place) for place in range(2))
+        return growing if GROWTH in self.query.work(self.dataset, usual) else usual
+
+    def _losses(self, place: int) -> PrivacyLoss:
         if self.is_gaussian:
-            return GAUSSIAN
-        delta = self.query.delta_atto()
-        grows = GROWTH in self.query.work(self.dataset, PrivacyLoss(NANO, delta))
-        return PrivacyLoss(1000 * NANO if grows else NANO, delta)
+            return PrivacyLoss(0, 0, RHOS[place], 1)
+        return PrivacyLoss(EPSILONS[place], self.query.delta_atto())
 
     @property
     def work(self) -> Work:

