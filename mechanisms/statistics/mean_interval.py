@@ -12,6 +12,7 @@ For information: floats decide no guarantee here.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import exp, expm1, floor, isfinite
 
 from mechanisms.noise.rate import Rate
@@ -38,6 +39,16 @@ class NoisyPair:
     total_step: float
     count_rate: Rate
     count_step: float
+
+    @cached_property
+    def scale(self) -> float:
+        """b, the scale of X."""
+        return self.total_step / float(self.total_rate.exponent())
+
+    @cached_property
+    def decay(self) -> float:
+        """−ln p, of Y."""
+        return float(self.count_rate.exponent())
 
 
 def mean_interval(
@@ -83,18 +94,16 @@ def exceeding_probability(pair: NoisyPair, shift: float) -> float:
     distance = difference - pair.total_step - abs(shift) * (pair.count_step - 1)
     if distance <= 0:
         return 1.0
-    scale = pair.total_step / float(pair.total_rate.exponent())
-    return tail(distance / scale, abs(shift) * pair.count_step / scale, pair.count_rate)
+    return tail(distance / pair.scale, abs(shift) * pair.count_step / pair.scale, pair.decay)
 
 
-def tail(distance: float, weight: float, rate: Rate) -> float:
-    """P(|Z + w·Y| ≥ t) for Laplace noise Z of scale 1 and Y discrete Laplace of this rate.
+def tail(distance: float, weight: float, decay: float) -> float:
+    """P(|Z + w·Y| ≥ t) for Laplace noise Z of scale 1 and Y discrete Laplace of rate ``decay``.
 
     ``distance`` is t, ``weight`` is w, and p is e to the minus rate: P(Y = y) is in proportion to
     p^|y|. By symmetry only y ≥ 0 is summed. Up to y = K = ⌊t / w⌋ the mean of Z + w·y lies inside
     ±t, and outside of it from K + 1 on.
     """
-    decay = float(rate.exponent())
     if weight == 0 or not isfinite(distance / weight):
         return exp(-distance)
     inside = floor(distance / weight)

@@ -11,7 +11,7 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.number import CONFIDENCE, Number
 from mechanisms.model.randomness import Randomness
-from mechanisms.model.work import Work, together, work
+from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.noise.discrete_laplace import add_discrete_laplace, likely_error
 from mechanisms.noise.rate import Rate
 from mechanisms.statistics.grid import Plan, rate_at_most
@@ -109,7 +109,9 @@ class Laplace(AddedNoise):
 
     def work(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Work:
         parts = [part.work(dataset) for part, _, _ in self.plans(statistic, dataset, loss)]
-        return together(work("laplace", 0, len(parts)), *parts)
+        # Only a mean has several parts; its interval is a search.
+        interval = work("intervals of means", 0) if len(parts) > 1 else NOTHING
+        return together(work("laplace", 0, len(parts)), interval, *parts)
 
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         plans = super().plans(statistic, dataset, loss)

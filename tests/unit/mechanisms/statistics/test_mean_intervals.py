@@ -39,7 +39,7 @@ def test_the_tail_is_that_of_the_law(weight: float, decay: float) -> None:
                 (np.exp(away - distance) + np.exp(-away - distance)) / 2,
                 1 - (np.exp(distance - away) - np.exp(-distance - away)) / 2,
             )
-        assert tail(distance, weight, rate) == pytest.approx(float(chances @ beyond), rel=1e-9)
+        assert tail(distance, weight, decay) == pytest.approx(float(chances @ beyond), rel=1e-9)
 
 
 #: True sums around the origin, true counts, and the scales of both noises.
