@@ -1,8 +1,9 @@
-"""What a bench is: a question, a function that measures, and the bars that its values must keep.
+"""A bench: a question, a function that measures, and bars, the bounds on the measured values.
 
-The papers' experiments are benches too: they name their paper, and judge by claims of their own.
-The expected seconds of a processor order the work (the longest first) and foretell its end; they
-decide nothing else.
+An experiment that repeats one of a paper is a bench too. It names the paper, and judges the claims
+of the paper instead of bars. Each bench states the seconds of one processor that it is expected to
+take. The longest bench starts first, and the end of the whole run is predicted from these seconds;
+no verdict depends on them.
 """
 
 import hashlib
@@ -25,26 +26,27 @@ from benchmarks.result import (
     mean,
 )
 
-#: The rival of benches that ``--before DIR`` has measure another checkout in the same rounds.
+#: The name of the rival that ``--before DIR`` adds to a bench: the checkout in DIR, measured in the
+#: same rounds.
 BEFORE = "the tree before (--before DIR)"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Where the data lie, the seed of the simulation, and how much to repeat.
+    """The folder of the data, the seed of all random draws, and the number of repetitions.
 
-    ``earlier`` holds what the experiments that this one needs have stored, by name. ``before`` is
-    another checkout, to be measured beside this one.
+    ``earlier``: the stored values of the experiments whose results this one needs, by name.
+    ``before``: another checkout, which is measured in the same run to compare with this one.
     """
 
     data: Path
     seed: int = 1
     quick: bool = False
-    #: Repetitions in multiples of the usual.
+    #: The factor by which every number of repetitions is multiplied, as ``--more`` says.
     more: int = 1
     earlier: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     before: Path | None = None
-    #: Repeat what decides a claim until it is decided.
+    #: Whether measurements of a claim are repeated until the interval of their mean decides it.
     full: bool = False
 
     def narrowed(
@@ -54,10 +56,10 @@ class Setting:
         equal: float,
         no_less: bool = False,
     ) -> list[float]:
-        """These repetitions of a difference and, in a full run, as many more as decide it.
+        """The given repetitions of a difference; in a full run, with further ones by ``draw``.
 
-        The number doubles until ``Difference.verdict`` is not open. It ends: an interval that is
-        narrower than ``equal`` decides.
+        The number of repetitions doubles until the interval of their mean decides the claim
+        (``Difference.verdict``). This ends, because an interval narrower than ``equal`` decides.
         """
         listed = [float(value) for value in values]
         difference = Difference.no_less if no_less else Difference
@@ -80,8 +82,9 @@ class Setting:
         """Judge a claim by repetitions of a difference, with ``Result.compare``.
 
         Args:
-            seen: what was seen, from the mean difference and half of its interval.
-            draw: one further repetition, as for ``narrowed``.
+            seen: makes the text of what was measured from the mean difference and half the length
+                of its interval.
+            draw: measures one further repetition, as for ``narrowed``.
             no_less: the claim is that the difference is not negative, and not that it is positive.
         """
         value, half = mean(self.narrowed(gaps, draw, equal, no_less))
@@ -95,11 +98,11 @@ class Setting:
         return 3 if self.quick else usual * self.more
 
     def fewer(self, usual: Sequence[Any]) -> list[Any]:
-        """All of them, or three when it has to be quick."""
+        """All values; in a quick run only the first, the middle and the last."""
         return [usual[0], usual[len(usual) // 2], usual[-1]] if self.quick else list(usual)
 
     def size(self, usual: int, quick: int) -> int:
-        """How large something is made."""
+        """The size of made-up data: ``usual``, or ``quick`` in a quick run."""
         return quick if self.quick else usual
 
 
@@ -110,7 +113,7 @@ class Bar:
     value: str
     least: float | None = None
     most: float | None = None
-    #: Whether the value compares with the tree before, so that it takes ``--before DIR``.
+    #: Whether the value compares with another checkout and so exists only with ``--before DIR``.
     before: bool = False
 
     def bounds(self, name: str) -> bool:
@@ -138,7 +141,7 @@ class Bench:
     #: A function of a module, or ``partial`` of one: other processes find it by its name.
     run: Callable[[Result, Setting], None]
     seconds: float
-    #: What is measured in the same run, to compare with.
+    #: The other programs or methods that are measured in the same run, to compare with.
     rivals: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
     #: Files of the data folder that it reads.
@@ -149,13 +152,13 @@ class Bench:
     needs: tuple[str, ...] = ()
 
     def measure(self, setting: Setting) -> Result:
-        """Run it on a new result."""
+        """Run the bench, and return what it measured."""
         result = Result()
         self.run(result, setting)
         return result
 
     def own_seed(self, seed: int) -> int:
-        """Its own stream for each seed of a whole run."""
+        """The seed of this bench in a run with this seed; each bench has a different one."""
         text = f"{seed}/{self.name}".encode()
         return int.from_bytes(hashlib.sha256(text).digest()[:8])
 
@@ -204,7 +207,7 @@ def for_each(
 
 
 def missing(data: Path, benches: Sequence[Bench]) -> dict[str, list[str]]:
-    """Of each bench that cannot run, the files that are not there."""
+    """The missing files of each bench that cannot run without them, by the name of the bench."""
     lacking = {e.name: [f for f in e.files if not (data / f).is_file()] for e in benches}
     return {name: absent for name, absent in lacking.items() if absent}
 

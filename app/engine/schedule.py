@@ -69,14 +69,18 @@ class Ticket:
 
 @dataclass
 class Bucket:
-    """The public cost that light queries may take now; it fills with time."""
+    """A token bucket: the public cost in seconds of the light queries that may begin now.
+
+    It fills by ``rate`` seconds per second, up to ``LIGHT_BURST``, and each query takes its cost.
+    ``level`` is what it held at the instant ``at``.
+    """
 
     rate: float
     level: float = LIGHT_BURST
     at: float = 0.0
 
     def ready(self, cost: float) -> float:
-        """The instant from which ``cost`` may be taken."""
+        """The instant from which ``cost`` may be taken, or a full bucket if that is less."""
         return self.at + max(min(cost, LIGHT_BURST) - self.level, 0.0) / self.rate
 
     def take(self, cost: float, now: float) -> None:
@@ -90,7 +94,8 @@ class Bucket:
 class Schedule:
     """The slots of one process, and the queries that wait for them.
 
-    All methods return the tickets that begin by ``now``, in order, with their ``begin``.
+    ``arrive``, ``uncover`` and ``advance`` return the tickets that begin by ``now``, in the order
+    of their ``begin``, which is set.
     """
 
     slots: int
@@ -113,18 +118,18 @@ class Schedule:
         self._bucket = Bucket(share if share == float("inf") else min(share, LIGHT_MOST))
 
     def arrive(self, ticket: Ticket, now: float) -> list[Ticket]:
-        """A query is charged and may begin. Every earlier instant comes first."""
+        """Add a query that is charged. Queries that may begin before ``now`` begin first."""
         begun = self.advance(now)
         (self._light if ticket.is_light else self._heavy).add(ticket)
         return begun + self._begin(self._now)
 
     def uncover(self, now: float) -> list[Ticket]:
-        """A query that waited was cancelled ``now``: one behind it may begin, but not earlier."""
+        """After the cancellation of a waiting query: those behind it may begin from ``now`` on."""
         self._now = max(self._now, now)
         return self._begin(self._now)
 
     def advance(self, now: float) -> list[Ticket]:
-        """Time passes until ``now``."""
+        """Let time pass until ``now``: free slots at their instants, and begin queries in them."""
         begun = []
         while (instant := self.next_instant()) is not None and instant <= now:
             self._now = instant
@@ -134,7 +139,7 @@ class Schedule:
         return begun
 
     def next_instant(self) -> float | None:
-        """The next instant at which anything may begin; None if nothing waits or runs."""
+        """The next instant at which a query may begin or a slot may be freed; None without one."""
         instants = [self._ends[0][0]] if self._ends else []
         head = self._light.head()
         if head is not None:
@@ -142,7 +147,7 @@ class Schedule:
         return max(min(instants), self._now) if instants else None
 
     def finish(self, ticket: Ticket, end: float) -> None:
-        """The work is over, in time for the deadline at ``end``, which frees the slot."""
+        """The work of a query is over. Its slot is freed at ``end``, the deadline that it met."""
         ticket.is_over, ticket.end = True, end
         heapq.heappush(self._ends, (end, next(self._numbers), ticket))
 

@@ -65,7 +65,7 @@ class Table:
 
     @cached_property
     def task(self) -> Task:
-        """The class to tell, by all other attributes."""
+        """The task of predicting the class attribute from all other attributes."""
         assert self.domain.class_attribute is not None
         return Task.of(self.dataset, None, self.domain.class_attribute)
 

@@ -66,7 +66,13 @@ def _numbers(noise: tuple[Rate, int]) -> tuple[int, int]:
 
 
 def sum_probabilities(rates: Mapping[float, int], points: int) -> NDArray[np.float64]:
-    """P(sum = 0), P(sum = 1), …, shape (points / 2 + 1,), for this many noises of each rate."""
+    """P(sum = 0), P(sum = 1), …, P(sum = points / 2), shape (points / 2 + 1,).
+
+    Args:
+        rates: how many noises of each rate are added.
+        points: the length of the Fourier transform, even. The probability of a sum includes that of
+            all sums which differ from it by a multiple of ``points``.
+    """
     angles = np.arange(points // 2 + 1) * (np.pi / points)
     squares = 2 * np.sin(angles) ** 2
     logarithm = np.zeros_like(angles)

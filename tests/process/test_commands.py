@@ -191,7 +191,7 @@ def setting(name: str) -> None:
 
 
 def elsewhere(test: str) -> Callable[[list[str]], None]:
-    """Accepts a line of a block that another test takes from the page and runs."""
+    """Checks only that ``test``, the file of the test that runs the line of the page, exists."""
 
     def check(_: list[str]) -> None:
         assert (ROOT / test).is_file()
@@ -200,7 +200,7 @@ def elsewhere(test: str) -> Callable[[list[str]], None]:
 
 
 def nothing(_: list[str]) -> None:
-    """Accepts a line that needs a foreign server and uses nothing of this project."""
+    """Checks nothing: the line calls a program and a server that are not part of this project."""
 
 
 CHECKS: dict[str, Callable[[list[str]], None]] = {
@@ -224,7 +224,10 @@ CHECKS: dict[str, Callable[[list[str]], None]] = {
 
 
 def check(line: str) -> None:
-    """Check one line. Raises: AssertionError and others if the line does not work as written."""
+    """Check that one line of a page names programs, options, settings and files that exist.
+
+    Raises: AssertionError and others if it does not, and KeyError for a program without a check.
+    """
     if inside := re.fullmatch(r'eval "\$\((.+)\)"', line):
         check(inside[1])
         return

@@ -31,11 +31,12 @@ from mechanisms.statistics.validity import VALID, choose
 
 TIMES, REPEATS = 60, 3
 SIZES = (100, 500, 1000)
-#: The last is the whole of gowalla.
+#: The numbers of nodes at which time is measured. The last is the whole graph.
 TIMED = (*SIZES, 10_000, 50_000, 196_591)
 Lines = dict[str, list[Estimate]]
 LEVELS = "largest_local_sensitivities"
-#: An error that is larger by this factor is not "the same with other numbers".
+#: A claim of the paper about an error counts as "holds with other numbers" if the error measured
+#: here is at most this many times the printed one. Otherwise it does not hold.
 MANY_TIMES = 10
 
 
@@ -101,13 +102,13 @@ def growth(edges: EdgeList, order: Integers) -> dict[str, list[float]]:
 
 
 def with_default(statistic: str, lines: Lines) -> Lines:
-    """The lines, with the mechanism marked that the service takes where a query names none."""
+    """The lines, where the name of the mechanism that a query gets by default says so."""
     default = choose(statistic, None, NeighbouringRelation.EDGE, 0)
     return {f"{n}, default of this service" if n == default else n: v for n, v in lines.items()}
 
 
 def floored(lines: Lines) -> Lines:
-    """Without zeros, which a logarithmic axis has no place for."""
+    """The lines with every error raised to at least 10⁻⁶: a logarithmic axis cannot show 0."""
     return {name: [(max(v, 1e-6), half) for v, half in line] for name, line in lines.items()}
 
 
@@ -132,7 +133,11 @@ def judge_triangles(result: Result, size: int, lines: Lines) -> None:
 
 
 def judge_ladder(result: Result, wins: list[bool]) -> None:
-    """``wins``: at each size and ε, whether LLS has no larger median error, which is exact."""
+    """Judges the claim that LLS (noise by the largest local sensitivities) beats the ladder.
+
+    ``wins`` says for each size and ε whether the median error of LLS is at most that of the ladder.
+    Both medians are computed from the laws of the noise and not sampled, so no interval is needed.
+    """
     won = sum(wins)
     result.claim(
         "LLS is more accurate than the ladder for two-triangles",

@@ -37,8 +37,9 @@ from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.evolutionary.front import Front
 
 RUNS, C_RUNS = 20, 60
-#: Smaller differences of fitness, which is at most 5, and of measure C count as none. Of gains over
-#: private ID3, of which the paper prints 6 %, only smaller ones do.
+#: A smaller difference counts as none: of the fitness, which is at most 5; of the fitness where the
+#: search is compared with private ID3, because the paper prints a gain of only 6 % there; and of
+#: measure C.
 EQUAL_FITNESS, EQUAL_GAIN, EQUAL_C = 0.3, 0.1, 0.05
 #: The smaller of the gains over private ID3 that the paper prints, in percent; the other is 21.
 LEAST_GAIN = 6
@@ -51,7 +52,7 @@ C_SETTING |= {"initial_depth": 4, "max_depth": 10}
 SEARCHES = (GLOBAL, LOCAL)
 #: Private ID3: the criterion and sensitivity of this service, and those of the paper's baseline.
 BASELINES = {"id3": ("gini", GLOBAL), "id3 of the paper": (GAIN, LOCAL)}
-#: The line of this product, which the paper does not have: the objective of that name.
+#: The search of this service by the objective ``front``, which the paper does not have.
 OWN = "front"
 NAMES = {
     "id3": "private ID3, Gini, global",
@@ -59,7 +60,7 @@ NAMES = {
     OWN: "this service, objective front",
 }
 Floats = NDArray[np.float64]
-#: The fitness of every run of each way at each ε.
+#: The fitness in every run, by way and ε. A way is a sensitivity of the search, a baseline or OWN.
 Runs = Mapping[tuple[str, float], list[float]]
 
 
@@ -86,7 +87,7 @@ def searched(table: Table, objective: Any, way: str, epsilon: float, setting: An
 
 
 def fitness(folder: Path, name: str, way: str, epsilon: float) -> float:
-    """3·TPR + 2·TNR of one answer; the way is a sensitivity of the search, a baseline or OWN."""
+    """3·TPR + 2·TNR of one answer. ``way``: a sensitivity of the search, a baseline or OWN."""
     table = tree_table(folder, name)
     if way in BASELINES:
         how = 5, *BASELINES[way], epsilon, randomness(), Inline()
@@ -101,8 +102,8 @@ def fitness(folder: Path, name: str, way: str, epsilon: float) -> float:
 def measures(folder: Path, name: str) -> dict[tuple[str, float], tuple[float, float]]:
     """C(without noise, private) and the hypervolume of the private outputs, by way and ε.
 
-    C is the share of private outputs that are dominated. One search without noise is held against
-    one private search of every way and ε.
+    C is the share of private outputs that some output of a search without noise dominates. One
+    search without noise is compared with one private search of each way and ε.
     """
     table = tree_table(folder, name)
     best = searched(table, "pareto", GLOBAL, NO_NOISE, C_SETTING)

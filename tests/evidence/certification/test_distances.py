@@ -1,8 +1,9 @@
-"""Certification of distances by enumeration: every pair of neighbours of small universes.
+"""Certification of distances by enumeration: every pair of neighbouring tables of small universes.
 
-Entropies, information and its dampening, tables, the counts from which clusters begin, and Lloyd's
-counts and sums: each moves by what it is charged for at most, and bounds that are called exact are
-attained.
+The numbers are entropies, mutual information and its sensitivity functions, tables of counts, the
+counts from which clusterings start, and the counts and sums of Lloyd's iterations. Each differs
+between neighbours by at most the sensitivity that its noise is scaled to. A sensitivity that is
+called exact is attained.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What experiments of distances measure: they learn as the service does, and evaluate rightly."""
+"""The experiments of distances learn the metrics that the service would release.
+
+The measures by which they evaluate these metrics and the clusterings have their known values.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ SMALL = Truth(synthetic("A", 0.2, rows=300))
 @pytest.mark.parametrize("arm", ARMS)
 @pytest.mark.parametrize("target", ["x3", None])
 def test_repeated_learning_is_the_service(arm: str, target: str | None) -> None:
-    """One seed, one metric: the second time too, when scores are known."""
+    """The experiment and the service learn the same metric from the same seed.
+
+    ``Repeated`` keeps its scores, so the second seed shows that kept scores give the same too.
+    """
     public = plan(SMALL.table.dataset, ARMS[arm], target)
     repeated, loss = Repeated(SMALL, public), PrivacyLoss.parse("1.5")
     for seed in (1, 2):

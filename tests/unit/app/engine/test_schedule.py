@@ -28,16 +28,18 @@ def driven(
     polls: Iterator[float] = iter(()),
     work: Callable[[], float] = lambda: 0.0,
 ) -> Instants:
-    """The instants of a load; the clock is also read at ``polls``.
+    """The begin and end that ``Schedule`` gives each query of a load.
 
-    ``work`` gives the share of its length after which each query is over, below 1.
+    Args:
+        polls: further instants at which ``advance`` is called, though nothing arrives or ends then.
+        work: draws for each query the run time of its work, as a share of its length below 1.
     """
     schedule = Schedule(slots, processors=2)
     tickets = [Ticket(analyst, length, HEAVY) for _, analyst, length in load]
     pending = sorted([*polls, *(arrival for arrival, _, _ in load)])
     rest = iter(zip(load, tickets, strict=True))
     coming = next(rest, None)
-    #: The instants at which work is over, and what it belongs to.
+    #: A heap of the instants at which running work ends, each with a tie-break and its query.
     ends: list[tuple[float, int, Ticket]] = []
     while pending or ends or schedule.next_instant() is not None:
         instants = [*pending[:1], *(instant for instant, _, _ in ends[:1])]
@@ -60,7 +62,10 @@ def driven(
 
 
 def model(load: Load, slots: int) -> Instants:
-    """Deficit round robin over a list of slots, written down once more and more slowly."""
+    """What ``driven`` must return: a second, simpler and slower program of deficit round robin.
+
+    It knows no end of work: each query occupies its slot for its whole length.
+    """
     free = [0.0] * slots
     running: list[tuple[float, float]] = []
     queues: dict[int, list[int]] = {}

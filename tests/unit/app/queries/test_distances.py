@@ -1,4 +1,7 @@
-"""Distances and clusterings over HTTP: every method, degenerate data, and refusals."""
+"""Queries of distances between values and of clusterings, as they are sent over HTTP.
+
+Every method answers, also on degenerate data such as an empty table, and what is refused is free.
+"""
 
 from __future__ import annotations
 

@@ -186,7 +186,11 @@ def test_every_context_of_a_metric_is_timed(
 
 
 def test_every_search_of_a_row_among_cells_is_counted() -> None:
-    """An exponential median under a condition searches all rows, and sorts none."""
+    """An exponential median counts how many rows lie in each cell of its grid.
+
+    Without a condition it searches the sorted column for the ends of the cells. Under a condition
+    it searches the ends of the cells for each row, which is more work, but sorts no rows.
+    """
     body = {**SMOOTH, "mechanism": "exponential", "delta": "0"}
     alone = work_of(QUERY.validate_json(json.dumps(body)), ADULT)
     where = {"attribute": "age", "from": 20}

@@ -170,10 +170,15 @@ def test_entropies_without_exact_noise_are_refused_before_the_charge() -> None:
 
 
 def test_contexts_by_noisy_entropies_read_projected_ones() -> None:
-    """An entropy above log₂ of the levels would let an independent attribute explain the target."""
+    """A noisy H(X) may exceed log₂ of the number of levels of X, which no true entropy does.
+
+    It is clamped before it is used: otherwise I(X; Y) = H(X) + H(Y) − H(X, Y) would be too large,
+    and an attribute X that is independent of the target Y would enter its context.
+    """
     dataset, _ = table("replace")
     public = planned(dataset, context="mean_su")
-    # y; a, b, c, d, of which a has two levels; and the pairs with y, of which only b explains it.
+    # H(y), then H of a, b, c and d, then H of each of these together with y. The 3 bits of a are
+    # too many for its two levels. Only b informs about y: H(b, y) is below H(b) + H(y).
     entropies = np.array([1.0, 3.0, 1.0, 0.5, 0.5, 2.0, 1.5, 1.5, 1.5])
     steps = np.ldexp(entropies, public.entropy_grid().bits).astype(np.int64)
     loss = PrivacyLoss.parse("1000000")
