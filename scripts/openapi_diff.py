@@ -20,9 +20,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 #: Members that are texts for people; a property or a parameter may bear the same names.
 TEXTS = frozenset({"description", "summary", "title", "operationId"})
-#: Members whose keys are names of the contract rather than words of OpenAPI.
+#: Members whose keys are names that the service chose, and not words of OpenAPI.
 NAMED = frozenset({"properties", "paths", "responses", "schemas", "content", "examples", "default"})
-#: Run in the tree of either commit, whose settings lie in different places.
+#: The program that prints the document; it runs in the tree of either commit. Older trees have
+#: their settings in another module.
 DUMP = """
 import json, sys, tempfile
 from pathlib import Path
@@ -67,13 +68,15 @@ def comparable(api: Mapping[str, Any]) -> Any:
         if not isinstance(value, dict):
             return value
         if set(value) == {"propertyName", "mapping"}:
-            # A discriminator: the tags are the contract, the names of the components are not.
+            # A discriminator maps tags to components. Clients depend on the tags, and not on the
+            # names of the components.
             return {"propertyName": value["propertyName"], "tags": sorted(value["mapping"])}
         reference = value.get("$ref")
         if isinstance(reference, str):
             _, _, kind, name = reference.split("/")
             if name in inside:
-                # A component that contains itself: how far up it is stands for its name.
+                # A component that contains itself cannot be written out. It is represented by the
+                # number of levels up to itself, because its name may differ.
                 return {"recursion": len(inside) - inside.index(name)}
             return plain(components[kind][name], (*inside, name), False)
         return {

@@ -62,7 +62,10 @@ def watched(
 
 
 def _look(publisher: Publisher) -> bool:
-    """Compare and publish once. Returns True if accounts were frozen."""
+    """Compare the ledger with its published heads once, and publish those that are new.
+
+    Returns True if accounts were frozen, because their latest published entries are missing.
+    """
     lacked = publisher.lacks_heads
     frozen = publisher.look()
     if frozen:

@@ -29,14 +29,16 @@ Row = Mapping[int, float]
 def most_recall_of_counts(
     counts: Sequence[int], k: int, epsilon: float, rivals: int = 2, unit: int = 1, stride: int = 1
 ) -> float:
-    """A bound on the expected recall of the k most frequent values under replace.
+    """A bound on the expected recall of the k most frequent values under the relation replace.
 
     Args:
-        counts: the records of each value, falling; more than k values.
-        rivals: how many values are compared, 2 to k + 1: the last of the k, and the next.
-        unit: records that move together; divides every gap between rivals.
-        stride: compares tables whose counts differ from those at hand by multiples of this many
-            units, up to the order of the rivals.
+        counts: the number of records of each of more than k values, in falling order.
+        rivals: the number of values that are compared, 2 to k + 1. They are the value of rank
+            k + 1 and the values just above it.
+        unit: the number of records that move together from one rival to another. It must divide
+            every difference between the counts of rivals.
+        stride: the linear programme has only the tables whose counts differ from ``counts`` by
+            multiples of this many units, whichever rival has which count.
     """
     gaps = [count - counts[k] for count in counts[k + 1 - rivals : k + 1]]
     if any(gap % unit for gap in gaps):

@@ -1,8 +1,9 @@
-"""What many queries do to each other under the default settings of the service.
+"""How queries under load delay one another, under the default settings of the service.
 
-Rates of light queries over many connections and of heavy ones over a few, beside a service without
-deadlines and the tree before; what one analyst waits while another asks for heavy work; and whether
-any deadline is missed on the worst records known while all slots are busy.
+Three things are measured: how many light queries over many connections and heavy ones over a few
+are answered in a second, compared with a service without deadlines and with another checkout; how
+long one analyst waits while another asks for heavy work; and whether any deadline is missed on the
+slowest records known while all slots are busy.
 """
 
 import json
@@ -36,11 +37,12 @@ PROCESSES = (1, 2)
 #: The service counts requests, and this limit is never reached.
 UNLIMITED: dict[str, Any] = {"PURSE_RATE_LIMIT": "100000000/minute"}
 NO_DEADLINES: dict[str, Any] = {"PURSE_RELEASE_INTERVAL": "0"}
-#: Heavy queries of Ana, who asks for all of them at once, and the seconds of their deadlines.
+#: The number of heavy queries that Ana sends together, and the seconds to the deadline of each.
 ANA, LENGTH = 256, 1.0
-#: Queries of Bob, light and heavy.
+#: The numbers of light and of heavy queries that Bob sends while those of Ana are under way.
 BOB, BOB_HEAVY = 200, 5
-#: Queries on worst inputs, and the longest deadline of a question among the light ones.
+#: The number of queries on the slowest records known. Those with a deadline of at most ``SHORT``
+#: seconds are sent and counted apart from the others.
 QUERIES, SHORT = 100_000, 0.05
 TOKEN = "the operator's own"
 

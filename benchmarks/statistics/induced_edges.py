@@ -1,12 +1,13 @@
-"""Edges of the part of a public graph that its private nodes induce, one of which comes or goes.
+"""Edges of a subgraph of a public graph. The set H of nodes that induces the subgraph is private.
 
-Under this reading alone noise that follows the records can help a count of edges; under the change
-of one edge LS ≡ 1. Of a node v it matters how many of its neighbours take part:
+Neighbouring sets differ by one node. If an edge were the change, every local sensitivity LS would
+be 1, and noise that follows the records could not help. Here a node v changes the count by as many
+edges as it has neighbours in H, and s changes can bring s more of them into H. So exactly
 
-    LS(H, s) = max over all v of min(deg(v), |N(v) ∩ H| + s),
+    LS(H, s) = max over all v of min(deg(v), |N(v) ∩ H| + s).
 
-exactly: s changes let s more of them take part. GS is the largest degree. For experiments alone:
-the service has no such relation, since its graphs are private as a whole.
+The global sensitivity GS is the largest degree. This is for experiments alone: the service has no
+such relation, because its graphs are private as a whole.
 """
 
 from collections.abc import Sequence
@@ -53,13 +54,17 @@ class Neighbours(SmoothMaximum):
 
 @dataclass(frozen=True)
 class InducedEdges(Part):
-    """``ends``: the edges of the public graph, two arrays; ``members``: of each node, whether it
-    takes part (private)."""
+    """The number of edges of the public graph both of whose ends take part.
+
+    Which nodes take part is private.
+    """
 
     name: ClassVar[str] = "induced_edges"
     what = "number of induced edges"
 
+    #: The two ends of each edge of the public graph, shape (edges,) each.
     ends: tuple[NDArray[np.int32], NDArray[np.int32]]
+    #: Whether each node takes part, shape (nodes,); private.
     members: NDArray[np.bool_]
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:  # noqa: ARG002

@@ -114,7 +114,11 @@ class EdgeCollector:
         return coded
 
     def _count(self, source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Add the edges to the degrees. Returns a mask of the first edges that pass the bound."""
+        """Add the edges to the degrees of their nodes.
+
+        Returns a mask of the edges that raise a degree above ``max_degree``. It is complete up to
+        the first ``MOST`` of them, which is as many as a refusal names.
+        """
         before, over = self._degrees, np.zeros(len(source), np.bool_)
         self._degrees = before + np.bincount(source, minlength=len(before))
         self._degrees += np.bincount(target, minlength=len(before))

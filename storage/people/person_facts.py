@@ -38,7 +38,10 @@ def record_user(
 
 
 def user_state(connection: Connection, row: Any) -> dict[str, Any]:
-    """What the fact of a user's last change says; ``row`` is of the table ``users``."""
+    """The state of a user as the journal's fact of the last change holds it.
+
+    ``row`` is the row of the user in the table ``users``.
+    """
     roles = select(user_role.c.role).where(user_role.c.user_id == row.id)
     pairs = select(identity.c.issuer, identity.c.subject).where(identity.c.user_id == row.id)
     pair = connection.execute(pairs).one_or_none()
@@ -71,7 +74,10 @@ def record_key(
 
 
 def key_state(row: Any) -> dict[str, Any]:
-    """What the fact of a key's last change says; ``row`` is of the table ``api_key``."""
+    """The state of an API key as the journal's fact of the last change holds it.
+
+    ``row`` is the row of the key in the table ``api_key``.
+    """
     state = {name: getattr(row, name) for name in COLUMNS["api_key"]}
     # Without restrictions, the state has only the fields of schema 0008. So it equals the facts
     # that were written before restrictions existed.

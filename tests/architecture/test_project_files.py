@@ -83,7 +83,7 @@ def test_the_usual_documents_are_there(name: str) -> None:
     assert (ROOT / name).stat().st_size > 500
 
 
-#: What follows in a line of a page that makes a file or a folder, in the folder it is typed in.
+#: The name of a file or a folder that a line of a page makes in the current folder.
 MADE = re.compile(
     r"(?:[^-]> |--output |--file=|backup |mkdir -p |-m venv |certificates |mv data "
     r"|(?<!\.)open\(\")([a-z][\w.-]*)(?![\w/-])"
@@ -91,7 +91,7 @@ MADE = re.compile(
 
 
 def test_what_the_documents_make_in_a_checkout_is_ignored() -> None:
-    """Records, keys and copies of both must not be staged with the rest."""
+    """Commands of the documents write records and keys into a checkout; git must not add them."""
     if not shutil.which("git"):
         pytest.skip("needs git, to ask what it ignores")
     text = [code.text for page in pages() for code in code_of(page.read_text("utf-8"))]

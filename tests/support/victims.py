@@ -35,9 +35,9 @@ CHARGE = PrivacyLoss(10**6)
 class Job:
     """The work of one victim: one request per key, unless it is killed before.
 
-    Keys that end in ``-`` are released before their records would be opened. ``failpoint`` is what
-    ``tests.support.failpoints`` reads; ``seconds`` is when the nursery kills it, 0 for
-    never; so many clients ask at once.
+    The charge of a key that ends in ``-`` is released instead of settled. ``failpoint`` is the text
+    that ``tests.support.failpoints`` reads. The nursery kills the victim after ``seconds``, or
+    never if that is 0. ``clients`` clients send requests concurrently.
     """
 
     url: str
@@ -86,7 +86,10 @@ class Nursery:
 
 
 def main() -> None:
-    """The nursery: reads one job per line and writes one exit status per line."""
+    """Runs the nursery process: forks a victim for each job on standard input.
+
+    A job is one line of JSON. The exit status of its victim is one line on standard output.
+    """
     for line in sys.stdin:
         job = Job(**json.loads(line))
         pid = os.fork()

@@ -115,7 +115,10 @@ async def sign_out(request: Request, services: ServicesDep) -> Response:
 
 
 def _sign_in_page(request: Request, services: Services, next: str, refused: str = "") -> Response:
-    """``refused``: what opened no session, ``key`` or ``provider``, if anything was tried."""
+    """The page on which to sign in.
+
+    ``refused``: ``key`` or ``provider`` after an attempt to sign in with it failed, else empty.
+    """
     return render(
         request,
         "sign_in.html",

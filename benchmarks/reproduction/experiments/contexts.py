@@ -37,7 +37,10 @@ ARMS = ("printed", "exact", "dampened")
 
 
 class Comparison:
-    """One table: all scores once, draws and noise again and again. ε is that of one target."""
+    """The experiment on one table. Scores are computed once; each call draws and adds noise anew.
+
+    ``epsilon`` is the loss for one target everywhere.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
         self.truth = Truth(read_table(folder, name))
@@ -66,7 +69,7 @@ class Comparison:
         }
 
     def contexts(self, arm: str, epsilon: float) -> dict[int, tuple[int, ...]]:
-        """One context of every target, each at ε·h."""
+        """Draws one context for each target, at the loss h·ε each."""
         loss = PrivacyLoss(round(epsilon * SHARE * 1e9))
         selector = SELECTORS["exponential" if arm == "printed" else "permute_and_flip"]
         contexts = {}
@@ -78,8 +81,12 @@ class Comparison:
         return contexts
 
     def correlation(self, arm: str, contexts: dict[int, tuple[int, ...]], epsilon: float) -> float:
-        """Of the whole metric at ε a target, m·ε in all: the printed algorithm releases k tables
-        a target, ours every pair once."""
+        """The mean correlation of noisy distance matrices with those of the true contexts.
+
+        ``epsilon`` is the loss for one target, so all m targets together cost m·ε. The printed
+        algorithm releases k tables for each target; this service releases each pair of attributes
+        once and uses it in both directions.
+        """
         pairs = {(min(x, y), max(x, y)) for y, context in contexts.items() for x in context}
         nano = round(epsilon * (1 - SHARE) * 1e9)
         if arm == "printed":
@@ -106,7 +113,10 @@ class Comparison:
         return float(np.mean(correlations)) if correlations else float("nan")
 
     def share(self, arm: str, epsilon: float) -> float:
-        """The share of a true context that is drawn, expected, as the mean over all targets."""
+        """The expected share of the attributes of a true context that are drawn.
+
+        It is computed from the law of the draw, and is the mean over all targets.
+        """
         means = []
         for target in self.targets:
             others = list(self.truth.public.others(target))

@@ -19,11 +19,12 @@ from mechanisms.model.sensitivity import Integers, Sensitivity
 
 COUNTS = (1, 5, 10, 20)
 PRINTED = "global, Δ as printed"
-#: The sums of the chances of all nodes are checked at this ε, a middle one.
+#: The probabilities of all nodes to be selected must add up to k. This is checked at this ε alone.
 CHECKED = 1.0
-#: The recalls at which mechanisms are compared by their ε.
+#: Mechanisms are compared by the ε at which they reach each of these recalls.
 RECALLS = (0.4, 0.7, 0.9)
-#: The line of this product, which the paper does not have: what a query without options gets.
+#: The name of the line for this service's default mechanism, which the paper does not have. Its
+#: recall is the mean of RUNS runs.
 OWN, RUNS = "this service, auto", 5
 #: The ε at which each arm reaches a recall; None where it never does.
 Reached = dict[str, float | None]

@@ -122,7 +122,10 @@ def budgets(
 
 
 def _fits(account: Account) -> Iterator[str]:
-    """What still fits an account that counts in ρ, where sums of ε do not say it."""
+    """The charges that still fit an account, as fields of a line.
+
+    Only an account that counts in ρ has them: what remains there does not follow from the ε spent.
+    """
     if account.allowance.rho is not None:
         yield f"largest ε {account.largest_epsilon:f}"
     if account.fits_more:

@@ -1,7 +1,9 @@
-"""Counts what a computation does: lines of ``mechanisms``, array elements, words and parts.
+"""Counts the steps of a computation, to compare them between datasets.
 
-Kernels must run as plain Python, so a process that uses this starts with NUMBA_DISABLE_JIT=1. The
-counts of library calls are unknown: a rule of tests/architecture forbids those that follow values.
+It counts how often each line of ``mechanisms`` runs, the elements of arrays, the random words that
+are drawn and the parts that are handed to an executor. Kernels must run as plain Python, so a
+process that uses this starts with NUMBA_DISABLE_JIT=1. The steps inside a library call are not
+counted: a rule of tests/architecture forbids calls whose steps depend on the values of an array.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from mechanisms.model.randomness import Words
 from mechanisms.model.work import Work
 
 MECHANISMS = str(Path(mechanisms.__file__).parent)
-#: Files that read released numbers alone, so their work may depend on them.
+#: Files that read released numbers alone. So their work may depend on what they read.
 AFTERWARDS = ("/model/number.py", "/statistics/mean_interval.py")
 AFTER = Following("it reads released numbers alone", lambda: sys.maxsize, None)
 Place = tuple[str, str, int]
@@ -58,7 +60,7 @@ class CountedWords:
 
 
 class CountedParts(Executor):
-    """Runs parts at once and counts them."""
+    """An executor that runs each part immediately, in the calling thread, and counts the parts."""
 
     workers = 2
 

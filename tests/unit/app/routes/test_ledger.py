@@ -142,7 +142,8 @@ def test_refusals_are_counted_beside_the_ledger(shop: Service) -> None:
         ("ana", "", "not-found", 1),
         ("ana", "one", "budget-exhausted", 2),
     ]
-    assert len(shop("ana", "GET", "/v1/ledger").json()["items"]) == 2  # two first entries
+    # The ledger holds the first entries of Ana's two accounts, and none for the refusals.
+    assert len(shop("ana", "GET", "/v1/ledger").json()["items"]) == 2
 
 
 def test_the_command_line_has_what_the_operator_needs() -> None:

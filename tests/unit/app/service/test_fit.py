@@ -66,7 +66,11 @@ def test_speeds_cover_all_timings_and_exceed_the_law_by_little(seed: int) -> Non
 def test_a_cost_on_far_more_rows_covers_the_law_even_if_few_rows_were_timed_badly(
     rows: int, seed: int
 ) -> None:
-    """The runs on few records took up to ten times too long, as if calls explained everything."""
+    """A cost fitted to few rows is used for many: it must neither fall short nor be far too large.
+
+    Here the timings on few rows are up to ten times too long. Then a fit might ascribe all seconds
+    to the calls and none to the rows.
+    """
     usual, slow = noise(seed), noise(seed, 1.0, 10.0)
 
     def disturb() -> Iterator[float]:
@@ -83,7 +87,10 @@ def test_a_cost_on_far_more_rows_covers_the_law_even_if_few_rows_were_timed_badl
 
 
 def test_growth_is_never_priced_as_calls() -> None:
-    """Of two works that always come together, one took long for no reason when it was small."""
+    """Two kinds of work always occur together, and the timing on few rows was far too long.
+
+    The seconds by which the timing grew from few rows to most are still ascribed to the rows.
+    """
     small = Timing(together(work("rows", FEW), work("noise", 0)), 0.1)
     large = Timing(together(work("rows", MOST), work("noise", 0)), 0.11, small)
     speeds = fitted([small, large])

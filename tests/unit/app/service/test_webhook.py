@@ -105,7 +105,7 @@ class Later:
         )
 
     def look(self) -> None:
-        """Look once; no pause after a failure is left by then."""
+        """Look for notices and send them now, even if the pause after a failure is not over."""
         self.webhook._not_before = 0.0
         self.webhook.look()
 
@@ -114,7 +114,10 @@ class Later:
 def later(
     people: Service, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Later]:
-    """A webhook that waits for no full minute, and a version that it has not sent yet."""
+    """A webhook that sends a notice immediately, without waiting for the next full minute.
+
+    The notice of a new version of a dataset is due and not sent yet.
+    """
     monkeypatch.setattr(module, "MINUTE_US", 1)
     monkeypatch.setattr(module, "LAG_US", 0)
     later = Later(people, receiver, tmp_path / "cursor")

@@ -35,7 +35,10 @@ CLUSTERS, SIZE = 6, 30
 
 
 def blobs() -> tuple[Dataset, TableRecords]:
-    """Six clusters of 30 rows on twelve attributes, each with a value of its own."""
+    """A table of six clusters of 30 rows over twelve attributes.
+
+    Each cell holds the number of its row's cluster, or a random value with probability 0.2.
+    """
     rng = np.random.default_rng(4)
     own = np.repeat(np.arange(CLUSTERS), SIZE)
     codes = {
@@ -57,7 +60,10 @@ def plan_of(dataset: Dataset, **changes: Any) -> ClusteringPlan:
 
 
 def test_several_starts_reach_the_clusters_and_single_ones_do_not() -> None:
-    """At a large loss the rule takes 32 starts, whose best is right for every seed."""
+    """At a large loss the default is 32 starts, and the best of them finds the true clusters.
+
+    A single start does not find them for every seed.
+    """
     dataset, records = blobs()
     right = {True: 0, False: 0}
     for seed, several in product(range(2), right):

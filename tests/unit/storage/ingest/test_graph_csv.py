@@ -72,7 +72,8 @@ def test_several_blocks_are_one_graph(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write("1,0\n")
     assert refusals(path, graph_domain(60_000)) == [(("line", last), "duplicate_edge")]
-    # The degree of an edge in another block than the ones before it is counted on.
+    # Degrees are counted over all blocks: the nodes have 8 edges in earlier blocks, and the edge in
+    # the last block is one too many.
     assert refusals(path, graph_domain(60_000, 8)) == [(("line", last), "degree")]
 
 
