@@ -3,7 +3,7 @@
 import time
 
 from app.engine.admission import InFlight
-from app.engine.answering import Answering
+from app.engine.attempts import Attempts
 from app.engine.opening import Opener
 from app.engine.scheduler import Scheduler
 from app.engine.verifying import Verifier
@@ -14,7 +14,7 @@ from storage.assurance.refusals import Refusals
 
 def watch(
     metrics: Metrics,
-    answering: Answering,
+    attempts: Attempts,
     in_flight: InFlight,
     scheduler: Scheduler,
     opener: Opener,
@@ -39,8 +39,8 @@ def watch(
         return None if looked is None else time.monotonic() - looked
 
     metrics.watch("versions_not_open", opener.missing)
-    metrics.watch("deadlines_missed", lambda: answering.misses)
-    metrics.watch("queries_late", lambda: answering.late)
+    metrics.watch("deadlines_missed", lambda: attempts.misses)
+    metrics.watch("queries_late", lambda: attempts.late)
     metrics.watch("queries_in_flight", lambda: in_flight.total)
     metrics.watch("queries_waiting", lambda: scheduler.waiting)
     metrics.watch("queries_refused", lambda: refusals.total)

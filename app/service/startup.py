@@ -12,6 +12,7 @@ from app.config.settings import Settings
 from app.contract.health import Readiness
 from app.engine.admission import InFlight, Limits, Rate, Reads
 from app.engine.answering import Answering
+from app.engine.attempts import Attempts
 from app.engine.background import Repeated
 from app.engine.deadlines import Clock
 from app.engine.execution import Execution
@@ -101,16 +102,24 @@ def opened(
         closing.callback(warm_up.close)
         in_flight = InFlight(settings.in_flight_per_analyst, settings.in_flight_total, shares=True)
         scheduler = Scheduler(_schedule(settings))
+        clock = Clock(settings.release_interval)
+        attempts = Attempts(
+            ledger=ledger,
+            queries=queries,
+            execution=execution,
+            randomness=SystemRandomness(),
+            clock=clock,
+            lease=settings.lease,
+            scheduler=scheduler,
+        )
         answering = Answering(
             database=database,
             ledger=ledger,
             datasets=datasets,
             queries=queries,
-            execution=execution,
-            randomness=SystemRandomness(),
-            clock=Clock(settings.release_interval),
+            attempts=attempts,
+            clock=clock,
             speeds=lambda: speeds.current,
-            lease=settings.lease,
             in_flight=in_flight,
             scheduler=scheduler,
             limits=limits,
@@ -146,7 +155,7 @@ def opened(
         )
         verifier.start()
         closing.callback(verifier.close)
-        watch(metrics, answering, in_flight, scheduler, opener, refusals, publisher, verifier)
+        watch(metrics, attempts, in_flight, scheduler, opener, refusals, publisher, verifier)
         probe = Probe[Readiness]()
         closing.callback(probe.close)
         warm_up.start()

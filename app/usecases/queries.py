@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from app.contract.errors import NotAcceptable, UnsupportedQuery
 from app.contract.models import Listing
 from app.contract.queries import QueryOut
-from app.engine.answering import Reply as Reply
+from app.engine.reply import Reply as Reply
 from app.engine.requests import QueryRequest as QueryRequest
 from app.engine.requests import written
 from app.identity.callers import Caller

@@ -43,11 +43,11 @@ def planted(work: float, more: float) -> Callable[..., Any]:
 def give_slots(slots: int, patch: Callable[[Any, str, Any], None]) -> None:
     """Every query takes a thread and one of so many slots, although its public cost is small."""
     from app.config.settings import Settings
-    from app.engine import answering, schedule
+    from app.engine import attempts, schedule
 
     patch(Settings, "slots", lambda _: slots)
     patch(schedule, "LIGHT", -1.0)
-    patch(answering, "INLINE", -1.0)
+    patch(attempts, "INLINE", -1.0)
 
 
 def main() -> None:

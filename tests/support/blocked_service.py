@@ -12,7 +12,7 @@ from typing import Any
 
 from app.cli import main
 from app.demo.service import ServiceProcess
-from app.engine import answering
+from app.engine import attempts
 from app.queries.parts.scored_selection import ScoredSelection
 
 
@@ -42,7 +42,7 @@ def _wait_in_selections() -> None:
 
     ScoredSelection.compute = waiting  # type: ignore[method-assign]
     # A light query would wait on the event loop, and with it everybody else.
-    answering.INLINE = -1.0
+    attempts.INLINE = -1.0
 
 
 if __name__ == "__main__":

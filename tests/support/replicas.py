@@ -1,6 +1,7 @@
 """The model of a replica that the interleavings step through: its state and its next calls.
 
-The calls are those of ``app.engine.answering`` for one query, in the same order.
+The calls are those of ``app.engine.answering`` and ``app.engine.attempts`` for one query, in the
+same order.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from app.config.settings import Settings
 from app.contract.queries import QuoteOut
-from app.engine import answering
+from app.engine import attempts
 from app.queries.selection.body import Selection
 from app.telemetry import logs
 from app.usecases.services import Services
@@ -248,7 +248,7 @@ def in_a_failure(_: Service, patch: pytest.MonkeyPatch) -> None:
     def quoting(query_id: Any) -> bytes:
         return json.dumps({"id": str(query_id), "detail": f"at {CELL}"}).encode()
 
-    patch.setattr(answering, "query_failed_body", quoting)
+    patch.setattr(attempts, "query_failed_body", quoting)
 
 
 def in_a_quote(_: Service, patch: pytest.MonkeyPatch) -> None:

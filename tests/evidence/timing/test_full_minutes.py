@@ -19,7 +19,7 @@ import jwt
 import pytest
 
 from app.config.settings import Settings
-from app.engine import answering
+from app.engine import attempts
 from app.main import create_app
 from app.queries.statistic.body import StatisticQuery
 from benchmarks.service.one_clock import Lane, peopled
@@ -45,7 +45,7 @@ def virtual(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
 
     monkeypatch.setattr(StatisticQuery, "compute", planted)
     # Work that sleeps on the event loop would stop the virtual time.
-    monkeypatch.setattr(answering, "INLINE", -1.0)
+    monkeypatch.setattr(attempts, "INLINE", -1.0)
     return clock
 
 

@@ -18,9 +18,11 @@ import httpx
 import pytest
 
 from app.config.settings import Settings
-from app.engine import answering
+from app.engine import attempts
 from app.engine.admission import InFlight
-from app.engine.answering import Answering, UnderWay
+from app.engine.answering import Answering
+from app.engine.attempts import Attempt, Attempts
+from app.engine.reply import replayed
 from app.engine.schedule import Ticket
 from app.engine.scheduler import Scheduler
 from app.main import create_app
@@ -119,17 +121,17 @@ def _answers_leave_early(patch: Patch) -> None:
 
     async def at_once(_instant: float) -> None: ...
 
-    patch.setattr(answering, "until", at_once)
+    patch.setattr(attempts, "until", at_once)
 
 
 def _stored_early(patch: Patch) -> None:
     """Answers are stored when the work ends, not before their deadline."""
 
-    async def at_end(_: Answering, job: Any, _under_way: UnderWay) -> bool:
+    async def at_end(_: Attempts, job: Any, _attempt: Attempt) -> bool:
         await asyncio.wait([job])
         return True
 
-    patch.setattr(Answering, "_in_time", at_end)
+    patch.setattr(Attempts, "_in_time", at_end)
 
 
 def _conflicts_end_early(patch: Patch) -> None:
@@ -144,7 +146,7 @@ def _conflicts_end_early(patch: Patch) -> None:
     patch.setattr(
         Answering,
         "_replayed",
-        lambda _, reply: answering.replayed(reply.query_id, reply.status, reply.body),
+        lambda _, reply: replayed(reply.query_id, reply.status, reply.body),
     )
 
 
@@ -157,21 +159,27 @@ def _states_show_early(patch: Patch) -> None:
 
 def _counts_fall_early(patch: Patch) -> None:
     """A query is in flight until its work ends."""
-    compute, leave = Answering._compute, InFlight.leave
+    compute, charge, leave = Attempts._compute, Answering._run, InFlight.leave
+    in_flight: dict[int, InFlight] = {}
 
-    def counted(self: Answering, under_way: UnderWay, *rest: Any) -> Any:
+    def noted(self: Answering, *rest: Any) -> Any:
+        in_flight[id(self._attempts)] = self._in_flight
+        return charge(self, *rest)
+
+    def counted(self: Attempts, attempt: Attempt, *rest: Any) -> Any:
         try:
-            return compute(self, under_way, *rest)
+            return compute(self, attempt, *rest)
         finally:
-            leave(self._in_flight, under_way.ticket.analyst)
+            leave(in_flight[id(self)], attempt.ticket.analyst)
 
-    patch.setattr(Answering, "_compute", counted)
+    patch.setattr(Answering, "_run", noted)
+    patch.setattr(Attempts, "_compute", counted)
     patch.setattr(InFlight, "leave", lambda *_: None)
 
 
 def _slots_are_free_early(patch: Patch) -> None:
     """The next query begins when the work before it ends."""
-    in_time, finish = Answering._in_time, Scheduler.finish
+    in_time, finish = Attempts._in_time, Scheduler.finish
 
     def once(self: Scheduler, ticket: Ticket, end: float) -> None:
         if not ticket.is_over:
@@ -179,25 +187,25 @@ def _slots_are_free_early(patch: Patch) -> None:
 
     patch.setattr(Scheduler, "finish", once)
 
-    async def early(self: Answering, job: Any, under_way: UnderWay) -> bool:
+    async def early(self: Attempts, job: Any, attempt: Attempt) -> bool:
         def free(_: object) -> None:
-            self._scheduler.finish(under_way.ticket, time.monotonic())
+            self._scheduler.finish(attempt.ticket, time.monotonic())
 
         job.add_done_callback(free)
-        return await in_time(self, job, under_way)
+        return await in_time(self, job, attempt)
 
-    patch.setattr(Answering, "_in_time", early)
+    patch.setattr(Attempts, "_in_time", early)
 
 
 def _deadlines_follow_the_work(patch: Patch) -> None:
     """An answer is released some time after its work, not at a deadline of its own."""
 
-    async def at_end(_: Answering, job: Any, under_way: UnderWay) -> bool:
+    async def at_end(_: Attempts, job: Any, attempt: Attempt) -> bool:
         await asyncio.wait([job])
-        under_way.length = time.monotonic() - under_way.begin + INTERVAL
+        attempt.length = time.monotonic() - attempt.begin + INTERVAL
         return True
 
-    patch.setattr(Answering, "_in_time", at_end)
+    patch.setattr(Attempts, "_in_time", at_end)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import update
 
 from app.config.settings import Settings
-from app.engine import answering, schedule
+from app.engine import attempts, schedule
 from app.engine.schedule import LONG, Ticket
 from app.queries.selection.body import Selection
 from app.usecases.services import Services
@@ -86,11 +86,11 @@ def test_work_that_misses_its_deadline_leaves_at_the_next_power_and_is_counted(
 
     monkeypatch.setattr(Selection, "compute", slow)
     # An inline query would block the loop that counts misses.
-    monkeypatch.setattr(answering, "INLINE", -1.0)
-    before = services(shop).answering.misses
+    monkeypatch.setattr(attempts, "INLINE", -1.0)
+    before = services(shop).answering._attempts.misses
     with ThreadPoolExecutor(1) as pool:
         reply = pool.submit(ask, shop)
-        until(lambda: services(shop).answering.misses > before)
+        until(lambda: services(shop).answering._attempts.misses > before)
         go_on.set()
         assert reply.result().status_code == 201
     assert released_after(shop) in POWERS[1:]
@@ -109,8 +109,8 @@ def test_work_that_misses_every_deadline_leaves_the_query_running(
         return compute(*args)
 
     monkeypatch.setattr(Selection, "compute", slow)
-    monkeypatch.setattr(answering, "INLINE", -1.0)
-    monkeypatch.setattr(answering, "MOST_MISSES", 1)
+    monkeypatch.setattr(attempts, "INLINE", -1.0)
+    monkeypatch.setattr(attempts, "MOST_MISSES", 1)
     reply = ask(shop, key="k")
     go_on.set()
     assert (reply.status_code, reply.json()["type"]) == (409, "/problems/still-running")
@@ -303,7 +303,7 @@ def test_neighbours_have_one_quote_and_one_time_although_one_takes_longer(
         return compute(query, context)
 
     monkeypatch.setattr(Selection, "compute", slow)
-    monkeypatch.setattr(answering, "INLINE", -1.0)
+    monkeypatch.setattr(attempts, "INLINE", -1.0)
     paths, quotes = {}, []
     for name, edges in (("x", MATCHING), ("y", ONE_MORE)):
         people.dataset("olga", edges.encode(), name=name, nodes={"count": 10}, max_degree=9)

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from app.config.settings import Settings
-from app.engine.answering import Answering
+from app.engine.attempts import Attempts
 from app.engine.deadlines import Clock
 from app.main import create_app
 from benchmarks.service.planted import give_slots
@@ -147,10 +147,10 @@ def test_work_that_ends_late_leaves_at_a_doubled_deadline(
     """Work on the event loop blocks its own timer: it is over, and late all the same."""
 
     async def story() -> None:
-        answering, under_way, job = finished(took * INTERVAL)
-        assert await answering._in_time(job, under_way)
-        assert (under_way.length, 2**answering.misses) == (power * INTERVAL, power)
-        stored = time.monotonic() - under_way.begin
+        attempts, attempt, job = finished(took * INTERVAL)
+        assert await attempts._in_time(job, attempt)
+        assert (attempt.length, 2**attempts.misses) == (power * INTERVAL, power)
+        stored = time.monotonic() - attempt.begin
         # A quarter of the interval is set aside to store the answer.
         assert stored == pytest.approx((power - 0.25) * INTERVAL, abs=1.0)
 
@@ -163,9 +163,9 @@ def test_work_that_ends_in_time_and_is_seen_late_is_no_miss(
     """The event loop may be blocked by other work, which tells nothing about this one."""
 
     async def story() -> None:
-        answering, under_way, job = finished(1.3 * INTERVAL, ended=0.7 * INTERVAL)
-        assert await answering._in_time(job, under_way)
-        assert (under_way.length, answering.misses) == (INTERVAL, 0)
+        attempts, attempt, job = finished(1.3 * INTERVAL, ended=0.7 * INTERVAL)
+        assert await attempts._in_time(job, attempt)
+        assert (attempt.length, attempts.misses) == (INTERVAL, 0)
 
     VirtualTime(monkeypatch).run(story())
 
@@ -179,10 +179,10 @@ def test_work_that_starts_late_leaves_later_whenever_it_ends(
 
     async def story() -> None:
         end = min(started + took, ticks - 0.25)
-        answering, under_way, job = finished(end * INTERVAL, started=started * INTERVAL)
-        assert await answering._in_time(job, under_way)
-        assert (under_way.length, answering.misses) == (ticks * INTERVAL, 0)
-        stored = time.monotonic() - under_way.begin
+        attempts, attempt, job = finished(end * INTERVAL, started=started * INTERVAL)
+        assert await attempts._in_time(job, attempt)
+        assert (attempt.length, attempts.misses) == (ticks * INTERVAL, 0)
+        stored = time.monotonic() - attempt.begin
         assert stored == pytest.approx((ticks - 0.25) * INTERVAL, abs=1.0)
 
     VirtualTime(monkeypatch).run(story())
@@ -192,38 +192,38 @@ def test_work_that_has_not_started_by_its_deadline_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def story() -> None:
-        answering, under_way, job = finished(0.0)
-        under_way.work_started = under_way.work_ended = None
+        attempts, attempt, job = finished(0.0)
+        attempt.work_started = attempt.work_ended = None
         job = asyncio.get_running_loop().create_future()
 
         def work() -> None:
-            under_way.work_started = under_way.work_ended = time.monotonic()
+            attempt.work_started = attempt.work_ended = time.monotonic()
             job.set_result(None)
 
         asyncio.get_running_loop().call_later(2.5 * INTERVAL, work)
-        assert await answering._in_time(job, under_way)
-        assert (under_way.length, answering.misses) == (3 * INTERVAL, 0)
+        assert await attempts._in_time(job, attempt)
+        assert (attempt.length, attempts.misses) == (3 * INTERVAL, 0)
 
     VirtualTime(monkeypatch).run(story())
 
 
 def finished(
     took: float, ended: float | None = None, started: float = 0.0
-) -> tuple[Answering, Any, asyncio.Future[None]]:
+) -> tuple[Attempts, Any, asyncio.Future[None]]:
     """A query that began ``took`` seconds ago, and its work.
 
     ``started`` and ``ended``: seconds from the begin to those of the work.
     """
-    answering, now = Answering.__new__(Answering), time.monotonic()
-    vars(answering).update(_clock=Clock(INTERVAL), misses=0)
+    attempts, now = Attempts.__new__(Attempts), time.monotonic()
+    vars(attempts).update(_clock=Clock(INTERVAL), misses=0)
     job: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     job.set_result(None)
     begin = now - took
-    under_way = SimpleNamespace(
+    attempt = SimpleNamespace(
         ticket=SimpleNamespace(length=INTERVAL, cost=0.0),
         begin=begin,
         length=INTERVAL,
         work_started=begin + started,
         work_ended=now if ended is None else begin + ended,
     )
-    return answering, under_way, job
+    return attempts, attempt, job

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from app.engine import answering
-from app.engine.answering import UnderWay
+from app.engine import attempts
+from app.engine.attempts import Attempt
 from app.queries.statistic.body import StatisticQuery
 from tests.support.patience import until
 from tests.support.service import Service
@@ -42,7 +42,7 @@ def test_the_first_may_compile_and_gets_a_thread(
     assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
     people.upload("olga", "t", b"sex\nF\nM\n")
     people.grant("olga", "t", "ana")
-    monkeypatch.setattr(answering, "INLINE", 60.0)  # the machine may be busy
+    monkeypatch.setattr(attempts, "INLINE", 60.0)  # the machine may be busy
     for query in (COUNT, COUNT, WHERE, COUNT, WHERE):
         body = {"dataset": "t", "epsilon": "0.1", "query": query}
         assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
@@ -68,7 +68,7 @@ def test_the_first_may_compile_and_gets_a_thread(
     until(lambda: len(threads) == 7)
     assert threads[-1].startswith("job")
     # What may take longer never runs on the event loop.
-    monkeypatch.setattr(answering, "INLINE", 0.0)
+    monkeypatch.setattr(attempts, "INLINE", 0.0)
     assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
     assert threads[-1].startswith("job")
 
@@ -85,7 +85,7 @@ def test_a_query_that_has_ended_keeps_no_records_in_memory(people: Service) -> N
         # The first gets a thread, the others run on the event loop.
         for _ in range(5):
             assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
-        remaining = [one for one in gc.get_objects() if type(one) is UnderWay]
+        remaining = [one for one in gc.get_objects() if type(one) is Attempt]
         # The thread of jobs refers to its latest work until it gets the next.
         assert len(remaining) <= 1
     finally:

@@ -139,8 +139,8 @@ def test_the_search_by_every_objective_and_sensitivity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A search may end far from the best tree: the seed makes it end where it did.
-    answering = table.client.app.state.services.answering  # type: ignore[attr-defined]
-    monkeypatch.setattr(answering, "_randomness", SeededRandomness(7))
+    attempts = table.client.app.state.services.answering._attempts  # type: ignore[attr-defined]
+    monkeypatch.setattr(attempts, "_randomness", SeededRandomness(7))
     reply = ask(
         table,
         **SEARCH,
