@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter
-from typing import Self
 
 #: The probability with which each interval contains the true number, and each error bound holds.
 CONFIDENCE = 0.95
@@ -25,11 +24,6 @@ class Number:
     high: Fraction | int | None = None
     raw: Fraction | int | None = None
 
-    @classmethod
-    def around(cls, value: int, error: int) -> Self:
-        """A whole number whose noise is at most ``error`` with probability ``CONFIDENCE``."""
-        return cls(value, value - error, value + error)
-
     def as_dict(self) -> dict[str, int | float]:
         """The number as JSON; ends that are no double are rounded outwards."""
         shape: dict[str, int | float] = {"value": nearest(self.value)}
@@ -41,12 +35,15 @@ class Number:
 
 
 def whole_number(value: int, error: int) -> dict[str, int]:
-    """The JSON of ``Number.around``, in less time: trees have thousands of counts."""
+    """A whole number as JSON, whose noise is at most ``error`` with probability ``CONFIDENCE``.
+
+    This is the form of ``Number.as_dict``, in less time: trees have thousands of counts.
+    """
     return {"value": value, "low": value - error, "high": value + error}
 
 
 def whole_numbers(values: Sequence[int], error: int) -> dict[str, list[int]]:
-    """Several whole numbers of one error, as lists: value, low, high."""
+    """The lists of ``value``, ``low`` and ``high`` of several whole numbers with one error."""
     return {
         "value": list(values),
         "low": [value - error for value in values],

@@ -19,7 +19,7 @@ from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
-from mechanisms.model.number import Number
+from mechanisms.model.number import whole_number
 from mechanisms.model.sensitivity import Integers
 from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.model.work import Work, times, together, work
@@ -188,7 +188,7 @@ def grown_forest(context: QueryContext, forest: PrivateSplits) -> list[dict[str,
 
 def _leaf(labels: Sequence[str], counts: list[int], error: int) -> dict[str, Any]:
     """A leaf with its released counts; its label is the class of the largest, the first of ties."""
-    numbers = (Number.around(count, error).as_dict() for count in counts)
+    numbers = (whole_number(count, error) for count in counts)
     return {
         "label": labels[counts.index(max(counts))],
         "counts": dict(zip(labels, numbers, strict=True)),

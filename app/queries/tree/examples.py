@@ -6,7 +6,7 @@ from typing import Any
 
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
 from mechanisms.model.domains import Dataset, TableDomain
-from mechanisms.model.number import Number
+from mechanisms.model.number import whole_number
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES
 from mechanisms.trees.id3.split_rule import CRITERIA
@@ -107,7 +107,7 @@ def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
 def _counts(*counts: int) -> dict[str, Any]:
     """Counts of the two classes with noise of scale 10."""
     pairs = zip(("<=50K", ">50K"), counts, strict=True)
-    return {label: Number.around(count, 30).as_dict() for label, count in pairs}
+    return {label: whole_number(count, 30) for label, count in pairs}
 
 
 EXAMPLES = Examples(

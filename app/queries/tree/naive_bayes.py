@@ -15,7 +15,7 @@ from app.queries.parts.sentences import version_of
 from app.queries.parts.suppression import suppressed
 from app.queries.tree.common import COUNT_BYTES, DEPTH, TreeQuery, expected
 from mechanisms.model.domains import Dataset
-from mechanisms.model.number import Number, whole_numbers
+from mechanisms.model.number import whole_number, whole_numbers
 from mechanisms.model.release import Release
 from mechanisms.model.work import Work
 from mechanisms.trees.class_counts import ClassCounts
@@ -129,8 +129,7 @@ def _columns(counts: ReleasedCounts) -> dict[str, Any]:
 def _numbers(counts: ReleasedCounts) -> list[list[dict[str, Any]]]:
     """Returns one list of released numbers per class."""
     shapes = [
-        [Number.around(value, counts.error).as_dict() for value in row]
-        for row in counts.values.tolist()
+        [whole_number(value, counts.error) for value in row] for row in counts.values.tolist()
     ]
     if counts.suppressed is None:
         return shapes
