@@ -24,7 +24,7 @@ _CERTAIN = 1.5 * LIMIT
 
 
 class PrefixSums(NamedTuple):
-    """Prefix sums of whole numbers ≥ 1; ``last`` continues them for ever."""
+    """Prefix sums of whole numbers ≥ 1. Beyond the listed numbers, every number is ``last``."""
 
     exact: Integers
     rough: NDArray[np.float64]
@@ -32,7 +32,10 @@ class PrefixSums(NamedTuple):
 
     @classmethod
     def of(cls, values: Integers) -> Self:
-        """The sums of ``values``, int64 (m,) with m ≥ 1, the last of which repeats."""
+        """The prefix sums of an infinite sequence.
+
+        The sequence is ``values``, int64 (m,) with m ≥ 1, whose last value is repeated without end.
+        """
         exact = np.zeros(values.size + 1, dtype=np.int64)
         rough = np.zeros(values.size + 1)
         np.cumsum(values, out=exact[1:])

@@ -208,11 +208,17 @@ def scaled(y: float, shell: int) -> float:
 
 
 def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
-    """ln θ at which about k coins show heads, in terms of odds e^{−log_odds}/θ; any is valid.
+    """The logarithm of the θ at which the mean number of heads is about k.
 
-    ``gaps`` are those from the k-th largest score, and log_odds = λ·gap.
-    Newton's method on ln of the mean number of heads, which is nearly a line where most coins are
-    improbable. A step that leaves the bracket of the root halves the bracket instead.
+    The law of the set is the same for every θ > 0; a θ near this one needs the fewest rounds.
+
+    Args:
+        log_odds: λ·gap of each coin, which shows heads with odds e^{−log_odds}/θ.
+        gaps: how far each score is below the k-th largest one.
+
+    It is Newton's method on ln of the mean number of heads. As a function of ln θ this is nearly a
+    line where most coins are improbable. A step that leaves the bracket of the root halves the
+    bracket instead.
     """
     next_one = -rate.a / rate.b * -kth_largest(-gaps, k + 1)
     low, high = next_one - math.log(k + 1) - 1, math.log(gaps.size) + 1

@@ -57,8 +57,9 @@ class Part(ABC):
         """The ρ of ``noise`` on ``cells`` cells."""
 
     def moves(self, dataset: Dataset, grid: Plan) -> Sequence[Sequence[int]]:
-        """The ways in which one change of the records moves numbers, for Gaussian noise.
+        """The ways in which one change of the records moves numbers, which Gaussian noise covers.
 
+        Each is the list of the most by which single numbers move in that way, in grid steps.
         Raises: UnsupportedQuery if the part has no Gaussian noise.
         """
         raise UnsupportedQuery(

@@ -49,7 +49,7 @@ class Id3:
 
     @property
     def splits(self) -> int:
-        """L, the most splits on a path from the root to a leaf."""
+        """The most splits on a path from the root to a leaf."""
         return min(self.max_depth, len(self.task.attributes))
 
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
