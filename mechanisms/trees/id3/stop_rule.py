@@ -72,8 +72,8 @@ def node_limit(levels: Sequence[int], classes: int, variance: Fraction, rows: in
     The root and one child per level of any attribute always fit. On four real tables the limit
     changed no accuracy beyond noise at ε from 0.1 to 10, beside ``MAX_NODES`` alone.
     """
-    held = isqrt(int(Fraction(rows, 4 * classes) ** 2 / variance))
-    return min(max(held, 1 + max(levels)), MAX_NODES)
+    most = isqrt(int(Fraction(rows, 4 * classes) ** 2 / variance))
+    return min(max(most, 1 + max(levels)), MAX_NODES)
 
 
 def most_splits(levels: Sequence[int], classes: int, variance: Fraction, rows: int) -> list[int]:
