@@ -37,20 +37,23 @@ GLOBAL, LOCAL, FLATTENED, SHIFTED = (str(name) for name in Sensitivity)
 
 @dataclass(frozen=True)
 class Cell:
-    """One place of the tables."""
+    """One setting whose accuracy is measured, and shown in one cell of the tables."""
 
     table: str
     depth: int
     criterion: str
     sensitivity: str
     epsilon: float
-    #: Whether the tree spends the ρ that an account of this ε holds, in place of ε.
+    #: Whether the tree spends ρ: the limit in ρ of an account whose limit in ε is ``epsilon``.
     in_rho: bool = False
 
 
 @dataclass(frozen=True)
 class Expected:
-    """``better`` is above ``worse`` by at least ``gap`` (percentage points, may be negative)."""
+    """A claim: the accuracy of ``better`` exceeds that of ``worse`` by at least ``gap``.
+
+    ``gap`` is in percentage points and may be negative.
+    """
 
     better: Cell
     worse: Cell

@@ -18,13 +18,14 @@ from mechanisms.statistics.smoothness import smooth_beta
 
 EPSILON = 1.0
 Amplitudes = NDArray[np.float64]
-#: Cents, and 2S/ε.
+#: The noise amplitude 2S/ε in dollars at ε = 1, where the smooth bound S is in cents, is this many
+#: times S.
 DOLLARS = 0.02
 LEVELS = "levels (LLS, corrected)"
-#: One in so many cut-offs is a sample of them.
+#: Bounds by definition are timed at one in this many cut-offs.
 SHARE = 5000
-#: So many times a noise is about the same, and at this share of the cut-offs the claim is about
-#: almost all of them.
+#: A noise of at most EQUAL times another is about the same. If that is so at a share MOST of the
+#: cut-offs, the claim holds with other numbers.
 EQUAL, MOST = 1.25, 0.99
 
 
@@ -96,7 +97,7 @@ def smooth_bounds(changes: Integers, beta: float) -> Amplitudes:
 
 
 def level_bounds(changes: Integers, beta: float) -> Amplitudes:
-    """The same over levels: runs of equal LS."""
+    """The same bound where the distance |j − k| counts levels, the runs of cut-offs of equal LS."""
     starts = np.flatnonzero(np.diff(changes, prepend=-1))
     level = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(changes)))
     bounds: Amplitudes = smooth_bounds(changes[starts], beta)[level]
@@ -104,7 +105,10 @@ def level_bounds(changes: Integers, beta: float) -> Amplitudes:
 
 
 def quadratic(changes: Integers, beta: float) -> None:
-    """Every ``SHARE``-th of the maxima by the definition, over all cut-offs."""
+    """Computes the smooth bound at every ``SHARE``-th cut-off as it is defined, only to time this.
+
+    Each bound is a maximum over all cut-offs, so all bounds together take n² steps.
+    """
     places = np.arange(len(changes))
     for k in range(0, len(changes), SHARE):
         (np.exp(-beta * np.abs(places - k)) * changes).max()

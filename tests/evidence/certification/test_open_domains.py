@@ -158,7 +158,7 @@ def test_the_rate_of_add_remove_is_too_much_for_a_replacement() -> None:
     loss = PrivacyLoss(2 * NANO, 12 * ATTO // 100)
     wrong, right = plan(ADD_REMOVE, loss), plan(REPLACE, loss)
     allowed = Fraction(loss.delta_atto, ATTO)
-    # Both counts at the full rate, at e^ε for the whole replacement.
+    # The wrong noise ignores that a replacement changes two counts: both have the full rate.
     assert wrong.threshold == 2
     assert worst(REPLACE, wrong.threshold, wrong.rate, 1) > allowed
     assert worst(REPLACE, right.threshold, right.rate, 2) <= allowed

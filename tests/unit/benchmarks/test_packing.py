@@ -15,7 +15,11 @@ from benchmarks.selections.most_recall import most_recall_of_counts
 
 
 def test_the_bound_takes_the_best_distance() -> None:
-    """The second of two has 10 edges. One outsider is lifted by 2 edges, five by 4."""
+    """The bound is the largest over the numbers of edges by which outsiders may be lifted.
+
+    The second of the best two nodes has 10 edges. One outsider needs 2 more to exceed it, and five
+    outsiders need 4 at most.
+    """
     degrees = np.array([20, 10, 9, 7, 7, 7, 7, 0])
     assert math.isclose(packing(degrees, 2), max(math.log(3) / 2, math.log(15) / 4))
 

@@ -1,4 +1,7 @@
-"""The bench command: it lists, runs, compares in rounds, judges by bars, saves, and says so."""
+"""The bench command lists benches, runs them, and judges their values by bars.
+
+It compares rivals in rounds, saves results in files, and prints what it did.
+"""
 
 from __future__ import annotations
 

@@ -205,7 +205,8 @@ def test_the_scheduler_never_holds_what_records_are(processes: Processes) -> Non
                 assert canary.tobytes() not in memory
                 assert not any(str(number).encode() in memory for number in canary)
             content = b"".join(process_memory(worker.pid) for worker in processes.workers)
-            # The same search finds the canary in the worker, where it must be.
+            # Workers do hold the records. So the same search must find the canary there, or the
+            # search above would prove nothing.
             assert canaries[0].tobytes() in content
 
         parts = [canaries[1], canaries[1]]

@@ -457,7 +457,10 @@ def test_clusters_are_found_by_sums_with_gaussian_noise(staff: Service, encoding
 def test_accounts_that_count_in_rho_have_defaults_that_cost_less_of_it(
     people: Service, counts_rho: bool
 ) -> None:
-    """Exponential for one candidate, and early leaves of a tree that take what is left of ρ."""
+    """A selection of one candidate is by the exponential mechanism then.
+
+    A leaf of a tree that stops early takes what its path has left of ρ, and not of ε.
+    """
     assert people("olga", "POST", "/v1/datasets", json=TABLE | {"cap": PROMISE}).status_code == 201
     assert people.upload("olga", "staff", ROWS.encode()).status_code == 201
     allowed = PROMISE if counts_rho else {"epsilon": "10", "composition_delta": "0"}

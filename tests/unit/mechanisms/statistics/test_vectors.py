@@ -106,7 +106,10 @@ NUMBERS = (10, 20, 30, 40, 50)
 
 @dataclass(frozen=True)
 class Whole:
-    """Whole numbers with bounds 0 and 100 beyond them."""
+    """Sorted numbers of a column whose public bounds are 0 and 100.
+
+    ``window`` gives the bounds at the ranks before the first number and after the last.
+    """
 
     numbers: tuple[int, ...]
 

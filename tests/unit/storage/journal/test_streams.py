@@ -152,7 +152,10 @@ def test_the_database_refuses_to_change_what_is_written(database: Database, chan
 def test_tips_are_read_without_the_facts_after_the_first(
     database: Database, url: str, tmp_path: Any
 ) -> None:
-    """They are read every few seconds, and in the transaction that opens a stream."""
+    """The cost of reading the tips must not grow with the journal.
+
+    They are read every few seconds, and in the transaction that opens a stream.
+    """
 
     def effort(reader: Database) -> int:
         def tips() -> None:
@@ -170,7 +173,7 @@ def test_tips_are_read_without_the_facts_after_the_first(
 
 
 def chained(database: Database, count: int) -> None:
-    """Stores streams of one fact each, of which each names the one before it."""
+    """Stores ``count`` streams of one fact each, which names the stream before as its only tip."""
 
     def work(connection: Connection) -> None:
         last = connection.execute(select(journal_stream.c.id)).scalars().all()[-1]

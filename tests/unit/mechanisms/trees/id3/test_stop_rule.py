@@ -20,7 +20,7 @@ from mechanisms.trees.id3.stop_rule import (
 
 #: The variance bound of Laplace noise at ε = 1.
 ONE = Fraction(2)
-#: More than any nodes here take.
+#: Limits on the nodes and the rows that no tree of these tests reaches.
 ROOM, ROWS = MAX_NODES, 10**9
 
 
