@@ -424,6 +424,8 @@ class Answering:
             under_way.work_started = under_way.work_ended = time.monotonic()
             under_way.job = asyncio.get_running_loop().create_future()
             under_way.job.set_exception(error)
+        if is_loaded:
+            return
 
         def warm(job: asyncio.Future[tuple[int, bytes]]) -> None:
             if not job.cancelled() and job.exception() is None:
