@@ -190,6 +190,8 @@ class Attempts:
             attempt.work_started = attempt.work_ended = time.monotonic()
             attempt.job = asyncio.get_running_loop().create_future()
             attempt.job.set_exception(error)
+        if is_loaded:
+            return
 
         def warm(job: asyncio.Future[tuple[int, bytes]]) -> None:
             if not job.cancelled() and job.exception() is None:

@@ -25,7 +25,6 @@ class Scheduler:
         begun: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         ticket.begun = begun
         self.waiting += 1
-        begun.add_done_callback(self._end_wait)
         self._start(self._schedule.arrive(ticket, now))
         return begun
 
@@ -42,6 +41,7 @@ class Scheduler:
         if not ticket.begun.cancel():
             return False
         ticket.start = None
+        self.waiting -= 1
         self._start(self._schedule.uncover(now))
         return True
 
@@ -52,9 +52,6 @@ class Scheduler:
         self._schedule.finish(ticket, end)
         self._advance()
 
-    def _end_wait(self, _: asyncio.Future[float]) -> None:
-        self.waiting -= 1
-
     def _start(self, tickets: list[Ticket]) -> None:
         for ticket in tickets:
             assert ticket.begin is not None
@@ -62,6 +59,7 @@ class Scheduler:
             # The result is the instant of the schedule, not the later moment at which the event
             # loop runs this line.
             ticket.begun.set_result(ticket.begin)
+            self.waiting -= 1
         try:
             for ticket in tickets:
                 # Danger: a ticket that kept ``start`` would be in a cycle with its query, and keep

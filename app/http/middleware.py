@@ -103,9 +103,7 @@ class Observed:
             is_timed = not getattr(template, "takes_records", False)
             seconds = time.perf_counter() - started if is_timed else None
             self._metrics.observe(method, route, status, seconds)
-            logs.ready.info(
-                "request", request_id=request_id, method=method, route=route, status=status
-            )
+            logs.note_request(request_id, method, route, status)
 
 
 def guarded(own: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:

@@ -23,6 +23,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from app.contract import problems
+from app.http.body import ARRIVED
 from app.http.connections import Admission, Connections, Wait
 from app.http.middleware import PROBES_ONLY
 
@@ -158,6 +159,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._silent = 0
         self._in_body = False
         super().on_message_complete()
+        self.cycle.scope["state"][ARRIVED] = not self.cycle.more_body
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -7,10 +7,12 @@ import asyncio
 import atexit
 import json
 import logging
+import sys
 import threading
 from collections.abc import MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, TextIO
 
 import structlog
@@ -33,8 +35,11 @@ SPEAKING = ("uvicorn", "alembic")
 def rendered(_: object, level: str, event: MutableMapping[str, Any]) -> str:
     """The JSON line of an event, with only the fields in ``ALLOWED``."""
     allowed = {key: value for key, value in event.items() if key in ALLOWED}
-    moment = datetime.now(UTC).isoformat().removesuffix("+00:00") + "Z"
-    return json.dumps({**allowed, "level": level, "timestamp": moment})
+    return json.dumps({**allowed, "level": level, "timestamp": _moment()})
+
+
+def _moment() -> str:
+    return datetime.now(UTC).isoformat().removesuffix("+00:00") + "Z"
 
 
 class JsonLine(logging.Formatter):
@@ -96,14 +101,35 @@ class Lines:
     debug = info = warning = error = critical = msg
 
 
-def configure(level: int = logging.INFO) -> None:
+#: Where the lines of this service go.
+lines = Lines(sys.stderr)
+
+
+def note_request(request_id: str, method: str, route: str, status: int | None) -> None:
+    """Write the line of one request. Its fields are in ``ALLOWED``.
+
+    There is one with every reply, so most of its text is cached. ``structlog`` takes a twentieth of
+    the time of a replay for the same line.
+    """
+    own = f', "request_id": "{request_id}", "timestamp": "{_moment()}"}}'
+    lines.msg(_request(method, route, status) + own)
+
+
+@lru_cache
+def _request(method: str, route: str, status: int | None) -> str:
+    """The text that the lines of equal requests begin with."""
+    fields = {"event": "request", "level": "info", "method": method, "route": route}
+    return json.dumps({**fields, "status": status}).removesuffix("}")
+
+
+def configure() -> None:
     """Send the lines of this service and of its libraries to standard error."""
-    global ready
+    global ready, lines
     handler = logging.StreamHandler()
     lines = Lines(handler.stream)
     structlog.configure(
         processors=[rendered],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=lambda *_: lines,
         cache_logger_on_first_use=False,
     )
@@ -118,4 +144,4 @@ def configure(level: int = logging.INFO) -> None:
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
     for name in (OWN, "uvicorn"):
-        logging.getLogger(name).setLevel(level)
+        logging.getLogger(name).setLevel(logging.INFO)

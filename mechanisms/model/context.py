@@ -33,4 +33,4 @@ class QueryContext:
 
     def at(self, loss: PrivacyLoss) -> Self:
         """The same context with another loss, such as the share of one release."""
-        return replace(self, loss=loss)
+        return self if loss is self.loss else replace(self, loss=loss)

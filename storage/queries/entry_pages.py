@@ -8,11 +8,12 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
-    Row,
     Select,
     String,
+    bindparam,
     literal_column,
     select,
     tuple_,
@@ -20,7 +21,8 @@ from sqlalchemy import (
 
 from accounting.account import AccountRank
 from storage.database.database import Database
-from storage.database.pages import Page, either, equal, key_in, page_of, read_as
+from storage.database.pages import HotPages, Page, either, equal, key_in, page_of, read_as
+from storage.database.statements import read_id
 from storage.database.tables import budget_account, dataset, entry, users
 from storage.journal.audit import OPERATOR_NAME
 from storage.journal.layouts import EntryKind
@@ -56,7 +58,7 @@ class EntryRow:
         return None if unpriced and self.kind in ("charge", "release") else epsilon
 
     @classmethod
-    def of(cls, row: Row[Any]) -> EntryRow:
+    def of(cls, row: Any) -> EntryRow:
         """Makes the entry from a row that the statement ``_ENTRIES`` selected."""
         return read_as(
             cls,
@@ -64,6 +66,7 @@ class EntryRow:
             kind=EntryKind(row.kind).name.lower(),
             rank=AccountRank(row.rank),
             actor=row.name or OPERATOR_NAME,
+            query_id=None if row.query_id is None else read_id(row.query_id),
             amounts=tuple(getattr(row, name) or 0 for name in MOVED),
         )
 
@@ -108,6 +111,9 @@ def page_of_entries(
     arguments admit only entries on datasets with these ids, or with that name of a dataset, kind
     (as in ``EntryRow``) or analyst.
     """
+    others = (owner_id, datasets, dataset_name, kind, analyst_name)
+    if analyst_id is not None and all(one is None for one in others):
+        return _own_page(database, analyst_id, limit, cursor)
     of_kind = [] if kind is None else _is_of(EntryKind[kind.upper()])
 
     def admitted(read: Callable[[Any], Any]) -> list[ColumnElement[bool]]:
@@ -131,6 +137,17 @@ def page_of_entries(
     return page_of(database, whole, _KEY, limit, cursor, EntryRow.of)
 
 
+def _own_page(
+    database: Database, analyst_id: int, limit: int, cursor: str | None
+) -> Page[EntryRow]:
+    """As ``page_of_entries``, of the accounts of one analyst, whose page is read most often."""
+    values = {"analyst": analyst_id, "since": _window(database, cursor) or 0}
+    page = _OWN_RECENT.page(database, limit, cursor, EntryRow.of, **values)
+    if page.next is not None or not values["since"]:
+        return page
+    return _OWN.page(database, limit, cursor, EntryRow.of, analyst=analyst_id)
+
+
 def _is_of(kind: EntryKind) -> list[ColumnElement[bool]]:
     """The conditions of entries of this kind."""
     # The second is a literal in the SQL text, so that the partial index ``entry_no_charge`` serves.
@@ -151,6 +168,13 @@ def _window(database: Database, cursor: str | None) -> int | None:
 def _unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     """The value of ``column`` for a condition that no index serves, so that time is read first."""
     return column + ("" if isinstance(column.type, String) else 0)
+
+
+_analyst, _since = (bindparam(name, type_=BigInteger) for name in ("analyst", "since"))
+_OWN = HotPages(_ENTRIES.where(_a.analyst_id == _analyst), _KEY)
+_OWN_RECENT = HotPages(
+    _ENTRIES.where(_unindexed(_a.analyst_id) == _analyst, _e.at_us >= _since), _KEY
+)
 
 
 def entry_with_head(connection: Connection, head: bytes) -> EntryRow | None:

@@ -231,13 +231,8 @@ def in_a_description(people: Service, _: pytest.MonkeyPatch) -> None:
 
 
 def in_a_log_line(_: Service, patch: pytest.MonkeyPatch) -> None:
-    rendered = logs.rendered
-
-    def speaking(logger: Any, level: str, event: Any) -> str:
-        return rendered(logger, level, event) + f" edges {EDGES}"
-
-    patch.setattr(logs, "rendered", speaking)
-    logs.configure()
+    written = logs.Lines.msg
+    patch.setattr(logs.Lines, "msg", lambda self, line: written(self, f"{line} edges {EDGES}"))
 
 
 def in_a_metric(people: Service, _: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
+from app.http.body import ARRIVED
 from app.http.connections import Connections, Limits
 from app.http.middleware import Observed
 from app.http.protocol import HEADERS, PART, PIPELINED, GuardedProtocol
@@ -167,6 +168,27 @@ def test_a_head_below_the_limit_and_a_large_body_are_read(run: Callable[[Play], 
         assert not wire.is_closing()
 
     run(play)
+
+
+def test_a_body_has_arrived_once_its_last_byte_has(run: Callable[[Play], None]) -> None:
+    seen = []
+
+    async def note(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["state"].get(ARRIVED, False))
+        await echo(scope, receive, send)
+        seen.append(scope["state"][ARRIVED])
+
+    async def play() -> None:
+        whole = b"POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody"
+        for parts in ([whole], [whole[:-1], whole[-1:]]):
+            wire = Door(note).connect()
+            for part in parts:
+                wire.protocol.data_received(part)
+                await asyncio.sleep(1)
+            assert wire.sent.endswith(b"\r\n\r\n4")
+
+    run(play)
+    assert seen == [True, True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,19 @@ def test_a_field_that_is_not_on_the_list_does_not_get_out(
     assert set(line) == {"event", "level", "timestamp", "status"}
 
 
+@pytest.mark.parametrize("status", [201, None])
+def test_the_line_of_a_request_is_as_any_other_line(
+    capsys: pytest.CaptureFixture[str], status: int | None
+) -> None:
+    logs.configure()
+    fields = {"request_id": "0" * 16, "method": 'P"', "route": "/v1/é", "status": status}
+    logs.note_request(**fields)  # type: ignore[arg-type]
+    logs.ready.info("request", **fields)
+    one, other = lines(capsys)
+    assert set(one) <= logs.ALLOWED
+    assert one | {"timestamp": ""} == other | {"timestamp": ""}
+
+
 class Stream(StringIO):
     """A stream that counts its writes."""
 
