@@ -102,9 +102,14 @@ def growth(edges: EdgeList, order: Integers) -> dict[str, list[float]]:
 
 
 def with_default(statistic: str, lines: Lines) -> Lines:
-    """The lines, where the name of the mechanism that a query gets by default says so."""
+    """The lines, each ``named``."""
+    return {named(statistic, mechanism): line for mechanism, line in lines.items()}
+
+
+def named(statistic: str, mechanism: str) -> str:
+    """The mechanism, marked if this service takes it where a query names none."""
     default = choose(statistic, None, NeighbouringRelation.EDGE, 0)
-    return {f"{n}, default of this service" if n == default else n: v for n, v in lines.items()}
+    return f"{mechanism}, default of this service" if mechanism == default else mechanism
 
 
 def floored(lines: Lines) -> Lines:

@@ -2,7 +2,9 @@
 
 Two-triangles of subgraphs of Gowalla at ε = 1, each induced by the nodes of largest degree. What
 the paper's two tables of orders print is not on record here. So only who comes before whom is
-judged, and the sentence of the abstract that both are about.
+judged, and the sentence of the abstract that both are about. The mechanism that this service takes
+where a query names none is one of those in order, so the tables mark it. An account in ρ gets no
+other noise of this statistic.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,7 @@ from app.service.warm import warm
 from benchmarks.bench import Bench, Setting, edges_of
 from benchmarks.data.graphs import read_edge_list
 from benchmarks.distances.metric_evaluation import Floats
-from benchmarks.reproduction.experiments.gowalla_counts import LEVELS, prepared
+from benchmarks.reproduction.experiments.gowalla_counts import LEVELS, named, prepared
 from benchmarks.reproduction.papers import NOISE
 from benchmarks.result import OPEN, Cell, Difference, Estimate, Result, Value, mean, timed
 from benchmarks.rounds import processor
@@ -88,7 +90,7 @@ def order_table(
     powers = [growth(sizes, [value for value, _ in row]) for row in rows]
     places = np.argsort(np.argsort([row[-1][0] for row in rows])) + 1
     cells: list[list[Cell]] = [
-        [way, *row, power, int(place)]
+        [named(TwoTriangles.name, way), *row, power, int(place)]
         for way, row, power, place in zip(WAYS, rows, powers, places, strict=True)
     ]
     result.table(

@@ -9,6 +9,8 @@ The breadth-first samples are part of the experiment: the same in every run. Rec
 are exact.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -122,28 +124,55 @@ def run(result: Result, setting: Setting, name: str) -> None:
     for way, each in ((RIVAL, private), (OWN, served)):
         lines[way] = [mean(values.mean(axis=1)) for values in each]
     result.plot(f"{name}, {SAMPLES} samples of {SIZE} nodes, top {K}", "recall", epsilons, lines)
-    # An ε that is not reached counts as infinite.
-    first = {
-        way: next((e for e, (v, _) in zip(epsilons, line, strict=True) if v >= 0.9), np.inf)
-        for way, line in lines.items()
-    }
-    words = {way: "none of those tried" if e == np.inf else f"{e:g}" for way, e in first.items()}
     at = epsilons.index(min(epsilons, key=lambda e: abs(e - USUAL)))
-    usual = max(lines[way][at][0] for way in OURS)
+    judge(
+        result,
+        setting,
+        name,
+        epsilons,
+        {way: [value for value, _ in line] for way, line in lines.items()},
+        private[at].mean(axis=1),
+        lambda: float(
+            np.mean([recall_of_views(place, epsilons[at]) for place in range(len(cases))])
+        ),
+    )
+
+
+def judge(
+    result: Result,
+    setting: Setting,
+    name: str,
+    epsilons: Sequence[float],
+    recalls_of: Mapping[str, Sequence[float]],
+    private: Floats,
+    draw: Callable[[], float],
+) -> None:
+    """Whether dampening has the larger recall near ``USUAL``, and needs less ε for 0.9.
+
+    Args:
+        recalls_of: the mean recall of each way at each ε.
+        private: recalls of ``RIVAL`` at the ε nearest to ``USUAL``, one per repetition.
+        draw: one further repetition of them.
+    """
+    at = epsilons.index(min(epsilons, key=lambda e: abs(e - USUAL)))
+    usual = max(recalls_of[way][at] for way in OURS)
     setting.compare(
         result,
         f"{name}: local dampening finds more of the top than PrivateSQL at an ε that one may spend",
         lambda gap, half: (
             f"at ε = {epsilons[at]:g} a recall of {usual:.2f}, {gap:+.2f} ± {half:.2f}"
         ),
-        (usual - private[at].mean(axis=1)).tolist(),
-        lambda: (
-            usual
-            - float(np.mean([recall_of_views(place, epsilons[at]) for place in range(len(cases))]))
-        ),
+        (usual - private).tolist(),
+        lambda: usual - draw(),
         EQUAL,
         "the noise is too large for either",
     )
+    # An ε that is not reached counts as infinite.
+    first = {
+        way: next((e for e, v in zip(epsilons, line, strict=True) if v >= 0.9), np.inf)
+        for way, line in recalls_of.items()
+    }
+    words = {way: "none of those tried" if e == np.inf else f"{e:g}" for way, e in first.items()}
     result.claim(
         f"{name}: local dampening needs far less ε than PrivateSQL, which does not scale",
         f"a recall of 0.9 from ε = {words['local']} (local), {words['shifted']} (shifted), "

@@ -1,20 +1,32 @@
-"""The noise of prefix sums of salaries: smooth sensitivity, levels, and β as printed."""
+"""The noise of prefix sums of salaries: smooth sensitivity, levels, and β as printed.
 
+Two lines are this service's own, by the code that answers queries: the mechanism that it takes at a
+δ where a query names none, on its grid, and Laplace noise, which needs no δ. An account in ρ gets
+no other noise of this statistic.
+"""
+
+from collections.abc import Sequence
 from functools import partial
 from math import exp, log
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accounting.privacy_loss import ATTO, NANO
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from benchmarks.bench import Bench, Setting
 from benchmarks.data.tables import read_salaries
 from benchmarks.reproduction.papers import NOISE
 from benchmarks.result import FAILS, HOLDS, OTHERWISE, Result, exact, timed
 from benchmarks.rounds import processor
+from mechanisms.model.domains import Dataset, NeighbouringRelation, PrefixDomain
 from mechanisms.noise.addition import Integers
-from mechanisms.statistics.prefix_sum import local_changes
+from mechanisms.statistics import MECHANISMS
+from mechanisms.statistics.prefix_sum import CutOffBound, CutOffLevels, SmallestSum, local_changes
+from mechanisms.statistics.release.smooth import SmoothNoise
 from mechanisms.statistics.smoothness import smooth_beta
+from mechanisms.statistics.statistic import Measurement
+from mechanisms.statistics.tables import on_grid
+from mechanisms.statistics.validity import choose
 
 EPSILON = 1.0
 Amplitudes = NDArray[np.float64]
@@ -22,6 +34,7 @@ Amplitudes = NDArray[np.float64]
 #: times S.
 DOLLARS = 0.02
 LEVELS = "levels (LLS, corrected)"
+OWN, OWN_LAPLACE = "this service, its default", "this service, laplace (no δ)"
 #: Bounds by definition are timed at one in this many cut-offs.
 SHARE = 5000
 #: A noise of at most EQUAL times another is about the same. If that is so at a share MOST of the
@@ -33,7 +46,8 @@ def run(result: Result, setting: Setting) -> None:
     cents = np.rint(100 * np.maximum(read_salaries(setting.data), 0)).astype(np.int64)
     changes = local_changes(np.sort(cents))
     count = len(cents)
-    beta = smooth_beta(NANO, ATTO // (2 * count))
+    loss = PrivacyLoss(NANO, ATTO // (2 * count))
+    beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
     assert beta is not None
     printed = EPSILON / (2 * log(2 * count / EPSILON))
     seconds, amplitudes = {}, {}
@@ -52,7 +66,9 @@ def run(result: Result, setting: Setting) -> None:
         ("every cut-off", np.linspace(0, count, 200).astype(int), False),
         ("the tied salaries of 0, and what follows", near, True),
     ):
-        lines = {name: exact(np.maximum(a[at], 1e-6)) for name, a in amplitudes.items()}
+        curves = {name: amplitude[at] for name, amplitude in amplitudes.items()}
+        curves |= served(np.sort(cents) / 100, at.tolist(), loss)
+        lines = {name: exact(np.maximum(curve, 1e-6)) for name, curve in curves.items()}
         result.plot(title, "noise amplitude 2S/ε in dollars", at.tolist(), lines, "cut-off k",
                     logarithmic=logarithmic, logarithmic_up=True)  # fmt: skip
     zeros = int((cents == 0).sum())
@@ -86,6 +102,25 @@ def judge(result: Result, amplitudes: dict[str, Amplitudes], seconds: dict[str, 
         "the paper times the n² maximum; S falls by a constant factor a step, so one pass from the "
         "largest salary down gives every cut-off",
     )
+
+
+def served(values: Amplitudes, cutoffs: Sequence[int], loss: PrivacyLoss) -> dict[str, Amplitudes]:
+    """The scale of the noise that this service adds at each cut-off: of its default mechanism at
+    this loss, and of Laplace noise at the same ε."""
+    public = PrefixDomain(tuple(values.tolist()))
+    dataset, part = Dataset("salaries", NeighbouringRelation.PREFIX, public), SmallestSum()
+    plan = part.plan(dataset, loss.epsilon_nano)
+    changes = local_changes(on_grid(values, plan.exponent))
+    noise = MECHANISMS[choose(part.name, None, dataset.neighbouring, loss.delta_atto)]
+    assert isinstance(noise, SmoothNoise)
+    # The true sum is not needed: noise does not depend on it.
+    places = (
+        Measurement(0, local=CutOffBound(changes, k), levels=CutOffLevels(changes, k))
+        for k in cutoffs
+    )
+    scales = [float(plan.step / noise.rate(place, plan, loss).exponent()) for place in places]
+    whole = float(plan.cap * plan.step) * NANO / loss.epsilon_nano
+    return {OWN: np.array(scales), OWN_LAPLACE: np.full(len(scales), whole)}
 
 
 def smooth_bounds(changes: Integers, beta: float) -> Amplitudes:

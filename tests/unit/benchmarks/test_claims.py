@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from benchmarks.bench import Setting
 from benchmarks.data.tables import PLANTED, planted
 from benchmarks.distances.metric_evaluation import Truth
@@ -15,7 +17,9 @@ from benchmarks.reproduction.experiments import (
     clusters,
     context_effects,
     distances,
+    learning_times,
     noise_orders,
+    private_sql,
     salaries,
     tree_search,
 )
@@ -23,6 +27,8 @@ from benchmarks.reproduction.experiments import planted_contexts as contexts
 from benchmarks.reproduction.experiments.gowalla_counts import LEVELS
 from benchmarks.result import FAILS, HOLDS, OPEN, OTHERWISE, Difference, Estimate, Result, Verdict
 from mechanisms.distances.options import Context, Options
+from mechanisms.statistics.prefix_sum import local_changes
+from mechanisms.statistics.smoothness import smooth_beta
 
 SETTING, FULL = Setting(Path()), Setting(Path(), full=True)
 NOISY = np.random.default_rng(1).normal(size=40)
@@ -204,6 +210,51 @@ def test_clusters_are_judged_by_each_measure() -> None:
     assert judged(0.5, 0.03, -0.001) == [HOLDS, FAILS, FAILS]
 
 
+def test_the_slowest_way_is_told_table_by_table() -> None:
+    def judged(*seconds: float) -> Verdict:
+        result = Result()
+        ways = dict.fromkeys(learning_times.WAYS, 1.0) | {distances.OWN: 99.0}
+        tables = {str(i): ways | {"max_dependency": one} for i, one in enumerate(seconds)}
+        learning_times.judge(result, tables)
+        (verdict,) = verdicts(result)
+        return verdict
+
+    # The line of this service is none of the ways of the paper.
+    assert judged(2.0, 3.0) is HOLDS
+    assert judged(2.0, 0.5) is OTHERWISE
+    assert judged(0.9, 0.5) is FAILS
+
+
+# ---- top k by noisy views ----------------------------------------------------------------------
+
+
+def test_dampening_is_held_against_noisy_views_by_recall_and_by_loss() -> None:
+    epsilons = [1.0, 10.0, 1e7]
+
+    def judged(
+        local: list[float],
+        views: list[float],
+        setting: Setting = SETTING,
+        spread: float = 0.01,
+        draw: Callable[[], float] = never,
+    ) -> list[Verdict]:
+        result = Result()
+        lines = {"local": local, "shifted": [0.1, 0.1, 0.1], private_sql.RIVAL: views}
+        runs = views[1] + spread * NOISY
+        private_sql.judge(result, setting, "a graph", epsilons, lines, runs, draw)
+        return verdicts(result)
+
+    assert judged([0.5, 0.9, 1.0], [0.1, 0.1, 0.95]) == [HOLDS, HOLDS]
+    # No larger recall near an ε that one may spend; the same ε for a recall of 0.9, and a larger.
+    assert judged([0.1, 0.12, 1.0], [0.1, 0.1, 0.95]) == [FAILS, FAILS]
+    assert judged([0.1, 0.2, 1.0], [0.1, 0.9, 0.95]) == [FAILS, FAILS]
+    # Neither reaches a recall of 0.9.
+    assert judged([0.5, 0.8, 0.85], [0.1, 0.1, 0.1]) == [HOLDS, FAILS]
+    noisy = [0.5, 0.9, 1.0], [0.1, 0.85, 0.95]
+    assert judged(*noisy, spread=0.5)[0] is OPEN
+    assert judged(*noisy, FULL, 0.5, lambda: 0.1)[0] is HOLDS
+
+
 # ---- searches of trees -------------------------------------------------------------------------
 
 
@@ -273,6 +324,20 @@ def test_noise_of_levels_is_about_that_of_smooth_sensitivity_at_almost_all_place
     assert judged(30, 1e9) is FAILS
 
 
+def test_the_noise_of_this_service_is_by_smooth_sensitivity_or_by_the_largest_value() -> None:
+    values = np.array([0.0, 0.0, 0.5, 2.0, 3.0, 1e6])
+    loss = PrivacyLoss(NANO, ATTO // (2 * len(values)))
+    beta = smooth_beta(loss.epsilon_nano, loss.delta_atto)
+    assert beta is not None
+    lines = salaries.served(values, range(len(values) + 1), loss)
+    smooth = salaries.smooth_bounds(local_changes(np.rint(2 * values).astype(np.int64)), beta)
+    # 2S/ε of halves; from a list of six every value is near the largest.
+    assert lines[salaries.OWN] == pytest.approx(smooth, rel=1e-6)
+    assert (lines[salaries.OWN][:5] < 2e6).all()
+    assert lines[salaries.OWN_LAPLACE] == pytest.approx(np.full(7, 1e6))
+    assert lines[salaries.OWN] != pytest.approx(smooth * 1.0001, rel=1e-6)
+
+
 # ---- the order of mechanisms -------------------------------------------------------------------
 
 
@@ -301,3 +366,13 @@ def test_errors_and_seconds_are_compared_by_their_ratios() -> None:
     assert noise_orders.more_accurate(measured(1.3, half=1.0), rival).verdict is OPEN
     assert noise_orders.quicker(np.array([[1.0, 2.0], [10.0, 20.0]]), 1) == pytest.approx(1)
     assert noise_orders.growth([10, 100, 1000], [2.0, 200.0, 20_000.0]) == pytest.approx(2)
+
+
+def test_the_mechanism_that_a_query_gets_is_marked_among_those_in_order() -> None:
+    result = Result()
+    noise_orders.order_table(result, "error", [10, 100], [[(1.0, 0.0)] * 2] * 4)
+    marked = [str(row[0]) for row in result.tables[0].rows]
+    assert [name for name in marked if "this service" in name] == [
+        "ladder, default of this service"
+    ]
+    assert len(marked) == len(noise_orders.WAYS)
