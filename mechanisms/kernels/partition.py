@@ -67,6 +67,8 @@ def node_tables(
             are fewer than 2³¹ rows.
         where: each row's node, in [−1, nodes).
     """
+    if not columns:
+        return []
     labels, count = classes
     levels = np.array([size for _, size in columns], np.int64)
     groups = joined(levels.tolist(), nodes * count)

@@ -97,6 +97,9 @@ def cells_as_rows(dataset: Dataset, names: Names) -> TableRecords:
             values[name] = np.resize(attribute.edges[:-1], size)[codes[name]]
         elif isinstance(attribute, DateAttribute):
             days[name] = np.resize(attribute.starts, size)[codes[name]]
+    for column in (*codes.values(), *values.values(), *days.values()):
+        # Like the columns of records. Kernels are compiled anew for arrays that can be written.
+        column.flags.writeable = False
     return TableRecords(codes, values, days=days)
 
 

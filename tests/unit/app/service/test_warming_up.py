@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import gc
+import json
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
+from numba.core.dispatcher import Dispatcher
 from structlog.testing import capture_logs
 
+from accounting.privacy_loss import NANO, PrivacyLoss
 from app.config.settings import Settings
 from app.engine import warm_up
 from app.engine.warm_up import WarmUp
 from app.main import create_app
+from app.queries import QUERY as QUERIES
+from app.queries import QUERY_KINDS, QueryContext
 from app.queries.parts.cost import Speeds
 from app.service import speeds, warm
+from app.service.made_up import stored
 from app.service.speeds import MachineSpeeds
+from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.executor import Inline
+from mechanisms.model.level_tables import stored_tables
+from mechanisms.model.records import TableRecords
+from mechanisms.noise.keystream import SystemRandomness as Coins
 from tests.support.patience import PATIENCE, until
 from tests.support.service import Service
 from tests.unit.app.routes.test_ledger import QUERY
@@ -162,3 +177,45 @@ def test_a_service_listens_while_it_measures_the_machine(
         measuring.open.set()
         until(lambda: second.get("/readyz").status_code == 200)
         assert service("ana", "POST", "/v1/queries", json=body).status_code == 201
+
+
+def test_queries_of_stored_tables_find_all_kernels_loaded() -> None:
+    """Preparation stores the counts of one and two attributes; the warm-up has rows alone."""
+    warm.warm()
+    loaded = signatures()
+    for one, described in warm.stored_types():
+        if isinstance(one, TableRecords):
+            records, dataset = with_tables(one, described)
+            for body in bodies(dataset):
+                query = QUERIES.validate_json(json.dumps(body))
+                loss = PrivacyLoss(NANO, query.delta_atto())
+                query.compute(QueryContext(records, dataset, loss, Coins(), Inline()))
+    assert signatures() == loaded
+
+
+def bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    for kind in QUERY_KINDS.values():
+        yield from kind.examples.every(dataset)
+
+
+def with_tables(records: TableRecords, dataset: Dataset) -> tuple[TableRecords, Dataset]:
+    assert isinstance(dataset.domain, TableDomain)
+    domain = replace(dataset.domain, level_cells=1 << 16)
+    tables = {}
+    for names, shape in stored_tables(domain).items():
+        counts = np.zeros(shape, np.int64)
+        np.add.at(counts, tuple(records.codes[name] for name in names), 1)
+        tables[names] = stored(counts, np.int64)
+    assert tables
+    return replace(records, tables=tables), replace(dataset, domain=domain)
+
+
+def signatures() -> dict[str, frozenset[Any]]:
+    """The types of arguments for which each kernel of this process is loaded."""
+    return {
+        f"{name}.{kernel}": frozenset(of.signatures)
+        for name, module in list(sys.modules.items())
+        if name.startswith("mechanisms.")
+        for kernel, of in vars(module).items()
+        if isinstance(of, Dispatcher)
+    }
