@@ -369,7 +369,8 @@ class Settings(BaseSettings):
         """
         threads = self.kernel_threads() * self.processes
         # A query that shares its processor with another waits for it tens of milliseconds at times,
-        # longer than the deadline of a short query allows for. So two processors have two slots.
+        # longer than the deadline of a short query allows for. So two processors have two slots. A
+        # single processor has two as well, so that short queries need not wait for a long one.
         whole = 2 if threads <= 2 else 3 if threads <= 4 else 4
         return max(1, whole // self.processes)
 

@@ -88,7 +88,6 @@ class Answering:
         ``admit`` refuses by raising. It is called after the accounts, before in-flight limits.
         Raises: the errors of ``app.contract.problems``, before any record is read, free of charge.
         """
-        # Many requests at the same time keep the event loop from its timer.
         self._scheduler.catch_up()
         body_hash = request.body_hash
         looked_up = await inline_if_embedded(

@@ -33,7 +33,7 @@ from storage.errors import CommitUnknown, QueryReleased, StillRunning, StorageEr
 from storage.ledger.ledger import Ledger, Reservation
 from storage.queries.history import Queries
 
-log = structlog.get_logger("privypurse.answering")
+log = structlog.get_logger("privypurse.attempts")
 
 #: Seconds between two reads of the row of a query that runs in another process.
 POLL = 0.1
@@ -274,7 +274,7 @@ class Attempts:
             started = attempt.work_started or time.monotonic()
             moved = self._clock.moved(ticket.length, ticket.cost, started - attempt.begin)
             attempt.length = max(attempt.length, moved)
-            if attempt.work_started is not None:
+            if attempt.work_started is not None or job.done():
                 return
             await self._to_store(job, attempt)
 

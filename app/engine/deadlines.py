@@ -2,7 +2,7 @@
 
 The run time of work on open arrays may depend on records. So a query of public cost C counts as
 running until L seconds after its begin, with L = margin · C + allowance, rounded up to the tick.
-Work in a thread has some milliseconds more, in which it waits for a processor and the interpreter.
+It has some milliseconds more, in which it waits for other work.
 The answer waits in memory and is stored one allowance before its deadline. So neither the journal
 nor other queries show when the work ended. Work that is not over by then misses the deadline, which
 moves to L · 2^j after the begin.
@@ -18,9 +18,9 @@ from app.engine.schedule import LIGHT
 ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
-#: The seconds that work in a thread may wait for a processor and for the interpreter lock. Light
-#: work runs on the event loop, and has them already.
-THREAD_WAIT = 0.015
+#: The seconds that work may wait before it starts: light work for other light work that begins with
+#: it, any other also for a processor and for the interpreter lock.
+WAIT, THREAD_WAIT = 0.010, 0.015
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
@@ -41,7 +41,7 @@ class Clock:
         """L, in seconds, of a query of this public cost."""
         if not self.tick:
             return 0.0
-        wait = 0.0 if seconds <= LIGHT else THREAD_WAIT
+        wait = WAIT if seconds <= LIGHT else THREAD_WAIT
         return math.ceil((MARGIN * seconds + wait + self.allowance) / self.tick) * self.tick
 
     def moved(self, length: float, seconds: float, late: float) -> float:

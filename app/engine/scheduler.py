@@ -29,7 +29,7 @@ class Scheduler:
         return begun
 
     def catch_up(self) -> None:
-        """Begin what the timer would begin, were the event loop not busy with many requests."""
+        """Begin what is due. Many requests at the same time keep the event loop from its timer."""
         if self._instant is not None and self._instant <= time.monotonic():
             self._advance()
 

@@ -42,7 +42,7 @@ PR_SET_PDEATHSIG = 1
 #: requests of 32 connections hold some thousand objects, so even after 2,000 it runs in vain. A run
 #: on 10,000 objects takes half a millisecond. One on 50,000 new objects, or on all objects, stops
 #: every query for 10 to 40 ms, as long as a deadline.
-COLLECT_AFTER = 10_000, 2, 1_000
+COLLECT_AFTER = 10_000, 2, 200
 
 
 def limits(settings: Settings, descriptors: int) -> Limits:

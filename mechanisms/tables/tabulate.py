@@ -68,7 +68,8 @@ def _cells(context: QueryContext, plan: TablePlan, table: TableRecords) -> Cells
 
 def _sums_of_stored(context: QueryContext, plan: TablePlan, names: Names) -> dict[Part, Integers]:
     """The same from a stored table, whose cells are few rows with weights: private."""
-    # A copy, because measures of rows are arrays that can be written, as kernels expect them.
+    # A copy, which can be written like the measures of rows: the kernel would be compiled anew for
+    # an array that cannot.
     weights = context.table.tables[names].flatten()
     cells = _cells(context, plan, cells_as_rows(context.dataset, names))
     (counts,) = tabulate(cells, [Measure(lambda rows: weights[rows])], context.executor)

@@ -95,7 +95,9 @@ def test_work_that_misses_its_deadline_leaves_at_the_next_power_and_is_counted(
         assert reply.result().status_code == 201
     assert released_after(shop) in POWERS[1:]
     assert reply.result().json().keys() == in_time.keys()
-    assert "deadlines_missed 0.0" not in services(shop).metrics.exposition().decode()
+    shown = services(shop).metrics.exposition().decode()
+    assert "deadlines_missed 0.0" not in shown
+    assert "queries_late 0.0" not in shown
 
 
 def test_work_that_misses_every_deadline_leaves_the_query_running(

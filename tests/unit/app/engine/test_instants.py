@@ -207,6 +207,18 @@ def test_work_that_has_not_started_by_its_deadline_is_waited_for(
     VirtualTime(monkeypatch).run(story())
 
 
+def test_work_that_could_not_start_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that failed before its first line must not hold up the event loop."""
+
+    async def story() -> None:
+        answering, attempt, job = finished(0.0)
+        attempt.work_started = attempt.work_ended = None
+        await asyncio.wait_for(answering._has_started(job, attempt), INTERVAL)
+        assert attempt.length == INTERVAL
+
+    VirtualTime(monkeypatch).run(story())
+
+
 def finished(
     took: float, ended: float | None = None, started: float = 0.0
 ) -> tuple[Attempts, Any, asyncio.Future[None]]:

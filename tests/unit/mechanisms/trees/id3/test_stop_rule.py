@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from accounting.privacy_loss import NANO
 from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.trees.id3.stop_rule import (
+    FEWEST_NODES,
     MAX_COUNTERS,
     least_count,
     least_count_of,
@@ -96,13 +97,13 @@ def test_counters_of_a_level_are_bounded() -> None:
     st.lists(st.integers(2, 9), min_size=1, max_size=5),
     st.integers(2, 9),
     st.fractions(Fraction(1, 1000), 1000),
-    st.integers(0, 10**6),
+    st.integers(0, 10**8),
 )
 def test_nodes_hold_four_times_their_noise_on_average(
     levels: list[int], classes: int, variance: Fraction, rows: int
 ) -> None:
     limit = node_limit(levels, classes, variance, rows)
-    fewest = 1 + max(levels)
+    fewest = max(FEWEST_NODES, 1 + max(levels))
     assert fewest <= limit <= MAX_NODES
     assert limit == fewest or (4 * limit * classes) ** 2 * variance <= rows**2
     assert limit == MAX_NODES or (4 * (limit + 1) * classes) ** 2 * variance > rows**2
