@@ -22,6 +22,7 @@ import numpy as np
 from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import FEMTO
 from app.queries import QUERY, QUERY_KINDS, QueryContext
+from app.service.listening import COLLECT_AFTER
 from app.service.made_up import stored, table_domain
 from app.service.speeds import MachineSpeeds
 from app.telemetry import logs
@@ -68,10 +69,12 @@ def spare_the_collector() -> None:
 
     Most of them are modules and kernels, which are never freed. A full collection that visits them
     stops every query for a fifth of a second, so that deadlines are missed. During the measurement
-    of speeds it would raise the price of the kind of work that it happens to interrupt.
+    of speeds it would raise the price of the kind of work that it happens to interrupt. Other
+    collections are as rare from now on as in a service.
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
 
 
 def steps() -> Iterator[None]:
