@@ -95,9 +95,9 @@ def test_work_that_misses_its_deadline_leaves_at_the_next_power_and_is_counted(
         assert reply.result().status_code == 201
     assert released_after(shop) in POWERS[1:]
     assert reply.result().json().keys() == in_time.keys()
-    shown = services(shop).metrics.exposition().decode()
-    assert "deadlines_missed 0.0" not in shown
-    assert "queries_late 0.0" not in shown
+    exposition = services(shop).metrics.exposition().decode()
+    assert "deadlines_missed 0.0" not in exposition
+    assert "queries_late 0.0" not in exposition
 
 
 def test_work_that_misses_every_deadline_leaves_the_query_running(
