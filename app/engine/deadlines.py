@@ -1,11 +1,11 @@
 """Deadlines: the public instants at which answers leave.
 
 The run time of work on open arrays may depend on records. So a query of public cost C counts as
-running until L seconds after its begin, with L = margin · C + allowance, rounded up to the tick.
-It has some milliseconds more, in which it waits for other work.
-The answer waits in memory and is stored one allowance before its deadline. So neither the journal
-nor other queries show when the work ended. Work that is not over by then misses the deadline, which
-moves to L · 2^j after the begin.
+running until L seconds after its begin, with L = margin · C + wait + allowance, rounded up to the
+tick. During the wait its work may not have started, because other work runs. The answer waits in
+memory and is stored one allowance before its deadline. So neither the journal nor other queries
+show when the work ended. Work that is not over by then misses the deadline, which moves to L · 2^j
+after the begin.
 """
 
 import math
@@ -47,9 +47,10 @@ class Clock:
     def moved(self, length: float, seconds: float, late: float) -> float:
         """L of a query of this cost whose work began ``late`` seconds after its begin.
 
-        Each tick by which the beginning comes too late moves the deadline by a tick. It depends on
-        the load, and neither on the work itself nor on its end.
+        Work that starts so late that it might not end in time moves the deadline by whole ticks.
+        They depend on the load, and neither on the work itself nor on its end.
         """
+        # What is left of L beside the work and the time to store its answer.
         spare = length - self.allowance - MARGIN * seconds
         return length + max(0, math.ceil((late - spare) / self.tick)) * self.tick
 
