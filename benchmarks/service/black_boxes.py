@@ -27,8 +27,8 @@ ALPHA = 0.01
 SIDE = 200
 MATCHED, LEAVES, ROWS = 150_000, 1_000, 20_000
 SIDES = ("x", "y")
-#: Enough for all queries on one dataset; also in ρ.
-AMPLE = {"epsilon": "100000", "delta": "0.000001"}
+#: Enough for 100,000 queries on one dataset; also in ρ.
+AMPLE = {"epsilon": "100000", "delta": "0.01"}
 IN_RHO = {**AMPLE, "epsilon": "1000", "composition_delta": "0.000001", "gaussian": True}
 
 
