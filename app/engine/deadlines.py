@@ -1,26 +1,24 @@
 """Deadlines: the public instants at which answers leave.
 
 The run time of work on open arrays may depend on records. So a query of public cost C counts as
-running until L seconds after its begin, with L = margin · C + wait + allowance, rounded up to the
-tick. During the wait its work may not have started, because other work runs. The answer waits in
-memory and is stored one allowance before its deadline. So neither the journal nor other queries
-show when the work ended. Work that is not over by then misses the deadline, which moves to L · 2^j
-after the begin.
+running until L seconds after its begin, with L = margin · C + start + stall + allowance, rounded up
+to the tick. The work may start so much later, and be stopped for so long, because other work runs.
+The answer waits in memory and is stored one allowance before its deadline. So neither the journal
+nor other queries show when the work ended. Work that is not over by then misses the deadline, which
+moves to L · 2^j after the begin.
 """
 
 import math
 from dataclasses import dataclass
-
-from app.engine.schedule import LIGHT
 
 #: An answer is stored this many seconds before its deadline, or this share of a tick before it,
 #: whichever is longer.
 ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
-#: The seconds that work may wait before it starts: light work for other light work that begins with
-#: it, any other also for a processor and for the interpreter lock.
-WAIT, THREAD_WAIT = 0.010, 0.015
+#: The seconds after which work is expected to have started, because other light work may begin with
+#: it. The seconds that it may be stopped after that, for a processor or for the interpreter lock.
+START, STALL = 0.005, 0.010
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
@@ -41,8 +39,8 @@ class Clock:
         """L, in seconds, of a query of this public cost."""
         if not self.tick:
             return 0.0
-        wait = WAIT if seconds <= LIGHT else THREAD_WAIT
-        return math.ceil((MARGIN * seconds + wait + self.allowance) / self.tick) * self.tick
+        least = START + MARGIN * seconds + STALL + self.allowance
+        return math.ceil(least / self.tick) * self.tick
 
     def moved(self, length: float, seconds: float, late: float) -> float:
         """L of a query of this cost whose work began ``late`` seconds after its begin.
@@ -50,9 +48,8 @@ class Clock:
         Work that starts so late that it might not end in time moves the deadline by whole ticks.
         They depend on the load, and neither on the work itself nor on its end.
         """
-        # What is left of L beside the work and the time to store its answer.
-        spare = length - self.allowance - MARGIN * seconds
-        return length + max(0, math.ceil((late - spare) / self.tick)) * self.tick
+        latest = length - self.allowance - MARGIN * seconds - STALL
+        return length + max(0, math.ceil((late - latest) / self.tick)) * self.tick
 
     def next_tick(self, length: float, elapsed: float) -> float:
         """The first of L, L + tick, … that is not before ``elapsed``, all since the begin."""

@@ -7,6 +7,7 @@ slowest records known while all slots are busy.
 """
 
 import json
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -42,8 +43,10 @@ ANA, LENGTH = 256, 1.0
 #: The numbers of light and of heavy queries that Bob sends while those of Ana are under way.
 BOB, BOB_HEAVY = 200, 5
 #: The number of queries on the slowest records known. Those with a deadline of at most ``SHORT``
-#: seconds are sent and counted apart from the others.
+#: seconds are sent and counted apart from the others, from so many clients each. They are more
+#: than there are slots, so that some queries always wait.
 QUERIES, SHORT = 100_000, 0.05
+SHORT_CLIENTS, LONG_CLIENTS = 64, 4
 TOKEN = "the operator's own"
 
 
@@ -240,6 +243,9 @@ def run_misses(result: Result, setting: Setting) -> None:
         port, counts, over = session.service.port, [0, 0], Event()
 
         def pressed(kind: int, sent: Iterator[bytes], connections: int) -> None:
+            # On Linux this concerns this thread alone. The clients take only what the service
+            # leaves of the processors, because real clients have processors of their own.
+            os.nice(19)
             try:
                 while not over.is_set():
                     replies = press(port, lambda: next(sent), connections=connections, seconds=5.0)
@@ -252,8 +258,10 @@ def run_misses(result: Result, setting: Setting) -> None:
                 over.set()  # Also after an error, which the other thread would outlast.
 
         with ThreadPoolExecutor(2) as pool:
-            # More than there are slots, so that some wait.
-            both = [pool.submit(pressed, 0, short, LIGHT), pool.submit(pressed, 1, long, 4)]
+            both = [
+                pool.submit(pressed, 0, short, SHORT_CLIENTS),
+                pool.submit(pressed, 1, long, LONG_CLIENTS),
+            ]
             for ended in both:
                 ended.result()
         result.table("queries on the worst records", ["deadline", "queries"],

@@ -21,9 +21,15 @@ from mechanisms.selection import Selector
 from mechanisms.selection.dampening import check_exact
 from mechanisms.trees.id3.budget import Budget, most_nodes
 from mechanisms.trees.id3.gaussian_budget import GaussianBudget
-from mechanisms.trees.id3.node import Node, as_json, prune
+from mechanisms.trees.id3.node import Node, as_json, noise_of, prune
 from mechanisms.trees.id3.split_rule import BITS, CRITERIA, SplitRule
-from mechanisms.trees.id3.stop_rule import MAX_COUNTERS, most_splits, node_limit, to_split
+from mechanisms.trees.id3.stop_rule import (
+    MAX_COUNTERS,
+    PER_SPLIT,
+    most_splits,
+    node_limit,
+    to_split,
+)
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
@@ -73,11 +79,13 @@ class Id3:
         # The limit is one of the whole tree, and not of each depth.
         limit = node_limit(task.levels, len(task.labels), spread, rows)
         nodes = min(sum(most), limit, 1 + sum(splits) * max(task.levels))
+        choices = min(sum(splits), (limit - 1) // (min(task.levels) + PER_SPLIT))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
         node = NODE + COUNT * (1 + len(task.labels)) * (GAUSSIAN_WORK if loss.unpriced else 1)
-        # Every split adds at least as many nodes as the smallest attribute has levels.
-        choices = min(sum(splits), nodes // min(task.levels))
-        units = nodes * node + choices * (NODE + ATTRIBUTE * len(task.attributes)) + cells
+        choice = NODE + ATTRIBUTE * len(task.attributes)
+        # There are fewer nodes the more splits take of the limit.
+        within = limit * node + choices * max(0, choice - PER_SPLIT * node)
+        units = min(nodes * node + choices * choice, within) + cells
         each = work("nodes", units, 1 + self.splits)
         return together(counted, times(scored, self.splits), each)
 
@@ -135,7 +143,7 @@ class _TreeGrowth:
     request: Id3
     budget: Budget | GaussianBudget
     splitting: SplitRule
-    #: The number of nodes of the tree so far.
+    #: The number of nodes of the tree so far, and ``PER_SPLIT`` for each of its splits.
     nodes: int = 1
     #: For each row, the number of its node among the nodes that are split at this depth; −1 for
     #: none. At the root it is None: all rows are in one node.
@@ -217,7 +225,7 @@ class _TreeGrowth:
             node.split(node.remaining[place], len(table))
             counts.append(table)
         children = [child for node in nodes for child in node.children]
-        self.nodes += len(children)
+        self.nodes += len(children) + PER_SPLIT * len(nodes)
         return children, np.concatenate(counts)
 
     def _tables(self, nodes: Sequence[Node], attributes: Sequence[int]) -> list[Integers]:
@@ -247,6 +255,6 @@ class _TreeGrowth:
         if not leaves:
             return
         law = self.budget.leaf_law(depth)
-        noised = noisy(counts, law, self.context).tolist()
+        noised, noise = noisy(counts, law, self.context).tolist(), noise_of(law)
         for leaf, released in zip(leaves, noised, strict=True):
-            leaf.release(released, law)
+            leaf.release(released, noise)

@@ -27,6 +27,23 @@ from mechanisms.trees.task import Task
 _BITS = 64
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Noise:
+    """The noise of each count of a leaf: what most leaves of a depth share."""
+
+    law: Law
+    #: With probability ``CONFIDENCE`` it is at most so far from 0.
+    error: int
+    #: A bound on its variance, in 2^−``_BITS``.
+    spread: int
+
+
+@lru_cache(maxsize=1024)
+def noise_of(law: Law) -> Noise:
+    """The noise of this law; cached, because it takes long to find."""
+    return Noise(law, likely_error({law: 1}, CONFIDENCE), ceil(variance(law) * (1 << _BITS)))
+
+
 @dataclass(slots=True)
 class Node:
     """A node with its attributes that are not yet used on the path.
@@ -41,8 +58,8 @@ class Node:
     children: Sequence[Node] = ()
     released: Sequence[int] = ()
     raw: Sequence[int] = ()
-    #: The law of the noise of each count of a leaf that is not pruned.
-    law: Law | None = None
+    #: The noise of each count of a leaf that is not pruned.
+    noise: Noise | None = None
     #: A bound on the variance of one raw count.
     spread: int = 0
     #: The former children of a pruned node.
@@ -59,10 +76,10 @@ class Node:
         remaining = tuple([a for a in self.remaining if a != attribute])
         self.children = [Node(remaining) for _ in range(levels)]
 
-    def release(self, counts: Sequence[int], law: Law) -> None:
-        """Turn the node into a leaf with these noisy counts, whose noise has this law."""
+    def release(self, counts: Sequence[int], noise: Noise) -> None:
+        """Turn the node into a leaf with these noisy counts."""
         self.released = self.raw = counts
-        self.law, self.spread = law, _spread(law)
+        self.noise, self.spread = noise, noise.spread
 
     def prune(self, released: Sequence[int]) -> None:
         """Turn a node whose children are leaves into a leaf with these sums of their counts."""
@@ -73,8 +90,8 @@ class Node:
 
     def numbers(self) -> list[dict[str, int]]:
         """The released counts of a leaf; the interval is of the raw count."""
-        if self.law is not None:
-            error = _error(self.law)
+        if self.noise is not None:
+            error = self.noise.error
             return [whole_number(count, error) for count in self.raw]
         error = likely_error(Counter(self._laws()), CONFIDENCE)
         pairs = zip(self.raw, self.released, strict=True)
@@ -85,8 +102,8 @@ class Node:
         laws, nodes = [], [self]
         while nodes:
             node = nodes.pop()
-            if node.law is not None:
-                laws.append(node.law)
+            if node.noise is not None:
+                laws.append(node.noise.law)
             nodes.extend(node.pruned)
         return laws
 
@@ -129,14 +146,3 @@ def prune(node: Node) -> None:
 def _sums(counts: Sequence[Sequence[int]]) -> list[int]:
     """The sum of the counts of each class."""
     return [sum(each) for each in zip(*counts, strict=True)]
-
-
-# Both are cached, because most leaves have the same noise, and both take long.
-@lru_cache(maxsize=1024)
-def _error(law: Law) -> int:
-    return likely_error({law: 1}, CONFIDENCE)
-
-
-@lru_cache(maxsize=1024)
-def _spread(law: Law) -> int:
-    return ceil(variance(law) * (1 << _BITS))

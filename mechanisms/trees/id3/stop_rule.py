@@ -16,6 +16,8 @@ from mechanisms.model.tree_shape import MAX_NODES
 
 #: The most counters of all nodes that are split at one level of the tree; they take 128 MB.
 MAX_COUNTERS = 1 << 24
+#: Choosing a split takes at least as long as two nodes, so it counts as two nodes of the limit.
+PER_SPLIT = 2
 #: A limit on the nodes of a tree is never below this. With 42 nodes, the root and one attribute of
 #: 41 levels, adult at ε = 0.07 falls from 80.9 % to that of one leaf; with so many nothing falls on
 #: adult, acs and mushroom at ε from 0.01 to 0.07.
@@ -53,7 +55,7 @@ def to_split(
         levels: t of each node, from public facts and released splits.
         classes, cells: |C|, and the number of counters of one node.
         variance: a bound on that of the noise of a class count in a leaf at the full depth.
-        room: the number of nodes that the tree may still get.
+        room: the number of nodes that the tree may still get, with ``PER_SPLIT`` for every split.
         rows: the public bound on all rows.
 
     Privacy: a function of released values.
@@ -63,8 +65,8 @@ def to_split(
     eligible.sort(key=lambda i: (-noisy[i], i))
     unused, chosen = rows, []
     for i in eligible[: max(1, MAX_COUNTERS // cells)]:
-        if unused > 0 and levels[i] <= room:
-            room -= levels[i]
+        if unused > 0 and levels[i] + PER_SPLIT <= room:
+            room -= levels[i] + PER_SPLIT
             unused -= least[levels[i]]
             chosen.append(i)
     return sorted(chosen)
@@ -73,10 +75,11 @@ def to_split(
 def node_limit(levels: Sequence[int], classes: int, variance: Fraction, rows: int) -> int:
     """The most nodes of a tree: as many as can hold four times the noise of their class counts.
 
-    At least ``FEWEST_NODES`` always fit, and the root with one child per level of any attribute.
+    Each split counts as ``PER_SPLIT`` nodes, so that no tree has more than ``MAX_NODES``. At least
+    ``FEWEST_NODES`` always fit, and the root with one child per level of any attribute.
     """
     most = isqrt(int(Fraction(rows, 4 * classes) ** 2 / variance))
-    return min(max(most, FEWEST_NODES, 1 + max(levels)), MAX_NODES)
+    return min(max(most, FEWEST_NODES, 1 + max(levels) + PER_SPLIT), MAX_NODES + PER_SPLIT)
 
 
 def most_splits(levels: Sequence[int], classes: int, variance: Fraction, rows: int) -> list[int]:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.deadlines import ALLOWANCE, MARGIN, THREAD_WAIT, WAIT, Clock
-from app.engine.schedule import LIGHT
+from app.engine.deadlines import ALLOWANCE, MARGIN, STALL, START, Clock
 
 SECONDS = st.floats(0, 1000, allow_nan=False)
 TICKS = st.floats(0.001, 60, allow_nan=False)
@@ -20,28 +19,23 @@ def test_a_deadline_leaves_a_margin_and_time_to_store_the_answer(
     clock = Clock(tick)
     length = clock.length(seconds)
     assert clock.allowance >= ALLOWANCE
-    wait = WAIT if seconds <= LIGHT else THREAD_WAIT
-    least = MARGIN * seconds + wait + clock.allowance
+    least = START + MARGIN * seconds + STALL + clock.allowance
     assert least <= length * (1 + 1e-9)
     assert length < (least + tick) * (1 + 1e-9)
     assert round(length / tick) == pytest.approx(length / tick)
 
 
-def test_a_light_query_leaves_one_tick_after_its_begin() -> None:
-    assert Clock(0.025).length(0.002) == 0.025
-
-
-def test_work_in_a_thread_has_time_to_wait_for_a_processor() -> None:
-    assert [Clock(0.001).length(cost) for cost in (0.002, 0.003)] == pytest.approx([0.024, 0.031])
+def test_a_light_query_leaves_two_ticks_after_its_begin() -> None:
+    assert Clock(0.025).length(0.002) == 0.05
 
 
 def test_work_that_starts_too_late_moves_its_deadline_by_ticks() -> None:
     clock, cost = Clock(0.025), 0.01
     length = clock.length(cost)
-    # What is left beside the work and the time to store its answer.
-    spare = length - clock.allowance - MARGIN * cost
-    assert spare >= THREAD_WAIT
-    moved = [clock.moved(length, cost, spare + late) for late in (-1.0, -1e-6, 0.02, 0.03)]
+    # Work that starts now has what it is allowed to take, be stopped, and to store its answer.
+    latest = length - clock.allowance - STALL - MARGIN * cost
+    assert latest >= START
+    moved = [clock.moved(length, cost, latest + late) for late in (-1.0, -1e-6, 0.02, 0.03)]
     assert moved == pytest.approx([length, length, length + 0.025, length + 0.05])
 
 

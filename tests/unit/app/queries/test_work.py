@@ -20,6 +20,7 @@ from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation,
 from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.model.work import Amount, Work, times, together, work
 from mechanisms.trees.id3.grow import ATTRIBUTE, COUNT, NODE
+from mechanisms.trees.id3.stop_rule import PER_SPLIT
 
 TABLE = Dataset("t", NeighbouringRelation.ADD_REMOVE, replace(table_domain(), max_rows=100_000))
 
@@ -138,12 +139,12 @@ def test_a_tree_costs_no_more_nodes_than_it_may_have() -> None:
         tree = QUERY.validate_json(json.dumps({"kind": "tree", "max_depth": depth}))
         return work_of(tree, TABLE, 1000 * NANO)["nodes"].units
 
-    each, choice = NODE + 3 * COUNT + cells, NODE + 4 * ATTRIBUTE
+    node, choice, limit = NODE + 3 * COUNT, NODE + 4 * ATTRIBUTE, MAX_NODES + PER_SPLIT
     # 300 levels and three more below them make 1 + 300 + 900 + 1800 nodes. All but the last may be
-    # split.
-    assert units(3) == 3001 * each + 1201 * choice
-    # The smallest attribute has two levels.
-    assert units(4) == MAX_NODES * each + MAX_NODES // 2 * choice
+    # split, if the limit allows.
+    assert units(2) == 1201 * (node + cells) + 301 * choice
+    assert units(3) == limit * node + 3001 * cells
+    assert units(4) == limit * (node + cells)
 
 
 def test_a_shortlist_and_new_scores_of_what_is_left_are_counted() -> None:

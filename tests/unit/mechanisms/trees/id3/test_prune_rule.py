@@ -12,7 +12,7 @@ from mechanisms.noise.discrete_gaussian import GRID, Deviation
 from mechanisms.noise.gaussian_sums import sum_half_width
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.unequal_sums import likely_sum_error
-from mechanisms.trees.id3.node import Node, prune
+from mechanisms.trees.id3.node import Node, noise_of, prune
 
 
 def leaf(*counts: int, epsilon: int = NANO) -> Node:
@@ -21,7 +21,7 @@ def leaf(*counts: int, epsilon: int = NANO) -> Node:
 
 def released(counts: Sequence[int], law: Law) -> Node:
     node = Node(())
-    node.release(counts, law)
+    node.release(counts, noise_of(law))
     return node
 
 

@@ -12,6 +12,7 @@ from mechanisms.model.tree_shape import MAX_NODES
 from mechanisms.trees.id3.stop_rule import (
     FEWEST_NODES,
     MAX_COUNTERS,
+    PER_SPLIT,
     least_count,
     least_count_of,
     most_splits,
@@ -58,7 +59,9 @@ def test_nodes_below_their_own_bound_stop() -> None:
 
 def test_where_there_is_no_room_the_largest_go_first() -> None:
     noisy, levels = [10_000, 30_000, 20_000, 40_000], [10, 10, 10, 30]
-    assert to_split(noisy, levels, 2, 10, ONE, 25, ROWS) == [1, 2]
+    room = 2 * (10 + PER_SPLIT)
+    assert to_split(noisy, levels, 2, 10, ONE, room, ROWS) == [1, 2]
+    assert to_split(noisy, levels, 2, 10, ONE, room - 1, ROWS) == [1]
     assert to_split(noisy, levels, 2, 10, ONE, 0, ROWS) == []
 
 
@@ -103,7 +106,7 @@ def test_nodes_hold_four_times_their_noise_on_average(
     levels: list[int], classes: int, variance: Fraction, rows: int
 ) -> None:
     limit = node_limit(levels, classes, variance, rows)
-    fewest = max(FEWEST_NODES, 1 + max(levels))
-    assert fewest <= limit <= MAX_NODES
+    fewest = max(FEWEST_NODES, 1 + max(levels) + PER_SPLIT)
+    assert fewest <= limit <= MAX_NODES + PER_SPLIT
     assert limit == fewest or (4 * limit * classes) ** 2 * variance <= rows**2
-    assert limit == MAX_NODES or (4 * (limit + 1) * classes) ** 2 * variance > rows**2
+    assert limit == MAX_NODES + PER_SPLIT or (4 * (limit + 1) * classes) ** 2 * variance > rows**2
