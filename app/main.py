@@ -13,6 +13,7 @@ from app.http import docs, handlers, openapi
 from app.http.fast_lane import PATH
 from app.mcp.route import api as agents
 from app.routes import ROUTERS
+from app.service.priority import let_work_go_first
 from app.service.startup import opened
 from app.telemetry import logs
 from app.telemetry.metrics import Metrics
@@ -33,6 +34,7 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         opening = opener(settings, metrics)
         services = await run_in_threadpool(opening.__enter__)
+        let_work_go_first()
         app.state.services = services
         services.uploads.start()
         try:

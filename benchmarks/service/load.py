@@ -46,7 +46,7 @@ BOB, BOB_HEAVY = 200, 5
 #: seconds are sent and counted apart from the others, from so many clients each. They are more
 #: than there are slots, so that some queries always wait.
 QUERIES, SHORT = 100_000, 0.05
-SHORT_CLIENTS, LONG_CLIENTS = 64, 4
+SHORT_CLIENTS, LONG_CLIENTS = 24, 2
 TOKEN = "the operator's own"
 
 

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import tomllib
 import urllib.request
 from pathlib import Path
@@ -26,6 +27,7 @@ from app.config.settings import Settings
 from app.contract.problems import BY_SLUG
 from app.demo.service import free_port
 from app.main import create_app
+from app.service.priority import BEHIND
 from app.telemetry import logs
 from tests.support.patience import PATIENCE, until
 from tests.support.service import EDGES, Service
@@ -230,3 +232,19 @@ def test_a_wrong_setting_is_one_line_without_its_value(
 def test_an_empty_rate_limit_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PURSE_RATE_LIMIT", "")
     assert Settings().rate_limit is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_work_goes_before_the_event_loop(client: TestClient) -> None:
+    """Late work would reveal that it took long, and a late event loop reveals nothing."""
+
+    def priority(thread: int | None) -> int:
+        assert thread is not None
+        return os.getpriority(os.PRIO_PROCESS, thread)
+
+    assert client.portal is not None
+    loop = priority(client.portal.call(threading.get_native_id))
+    here = priority(threading.get_native_id())
+    jobs = {priority(one.native_id) for one in threading.enumerate() if one.name.startswith("job_")}
+    assert jobs == {here}
+    assert loop == min(here + BEHIND, 19)
