@@ -16,7 +16,8 @@ from mechanisms.model.tree_shape import MAX_NODES
 
 #: The most counters of all nodes that are split at one level of the tree; they take 128 MB.
 MAX_COUNTERS = 1 << 24
-#: Choosing a split takes at least as long as two nodes, so it counts as two nodes of the limit.
+#: Choosing a split among a dozen attributes takes about as long as two nodes, so it counts as two
+#: nodes of the limit.
 PER_SPLIT = 2
 #: A limit on the nodes of a tree is never below this. With 42 nodes, the root and one attribute of
 #: 41 levels, adult at ε = 0.07 falls from 80.9 % to that of one leaf; with so many nothing falls on
