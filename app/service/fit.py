@@ -6,9 +6,8 @@ So every unit has a least speed, and the growth from few records to many is cove
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
-from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,29 +30,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds of one work, of several runs.
-
-    ``seconds``: the median. ``fastest``: the least, as other work on the machine only adds seconds.
-    ``fewer``: the timing of the same query on fewer records, if there is one.
-    """
+    """The seconds of one work. ``fewer``: those of the same query on fewer records, if timed."""
 
     work: Work
     seconds: float
-    fastest: float
     fewer: "Timing | None" = None
-
-    @classmethod
-    def of(cls, work: Work, runs: Sequence[float]) -> "Timing":
-        return cls(work, median(runs), min(runs))
 
     def grown_from(self, *fewer: "Timing") -> "Timing":
         """This timing, compared with that one of ``fewer`` from which it grows most by unit."""
 
         def growth(one: Timing) -> float:
-            more = sum(_more(replace(self, fewer=one)).values())
-            return (self.fastest - one.fastest) / more if more else -inf
+            more = sum(_more(Timing(self.work, self.seconds, one)).values())
+            return (self.seconds - one.seconds) / more if more else -inf
 
-        return replace(self, fewer=max(fewer, key=growth))
+        return Timing(self.work, self.seconds, max(fewer, key=growth))
 
 
 def fitted(timings: Sequence[Timing]) -> Speeds:
@@ -113,9 +103,7 @@ def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floa
         assert one.fewer is not None
         for name, count in _more(one).items():
             units[row, 2 * names.index(name) + 1] = count
-        # A growth is the small difference of two timings. Of medians, of which one may be of
-        # disturbed runs, it could be several times as large.
-        seconds[row] = max(one.fastest - one.fewer.fastest, RESOLUTION)
+        seconds[row] = max(one.seconds - one.fewer.seconds, RESOLUTION)
     some = units.any(axis=1)
     # If more records give a query no more units of work, its row is all zeros. Then it does not
     # constrain the time per unit, and its whole time counts as the time of its calls.

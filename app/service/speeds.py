@@ -15,12 +15,13 @@ import platform
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numba
@@ -58,8 +59,8 @@ _ROOT = Path(__file__).parents[2]
 #: Each kind of work is timed by at least this many reference queries on tables, and by as many on
 #: other records, if a query on them does such work.
 REFERENCES = 1
-#: The runs of a reference query, whose median and fastest count. Other work on the machine disturbs
-#: some of them, the first one may compile kernels, and some trees are larger by chance.
+#: The runs of a reference query, whose median counts. Other work on the machine disturbs some of
+#: them, the first one may compile kernels, and some trees are larger by chance.
 RUNS = 5
 
 #: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.
@@ -254,9 +255,16 @@ def measure() -> Generator[None, None, Speeds]:
     # The growth of times with the number of records is measured only on tables with equal rows,
     # whose trees stay small. In other tables more records also mean more nodes of trees, and the
     # costs of records and of nodes could not be separated.
-    places = [(size, SHAPES[0]) for size in (FEW, MANY, MOST)]
-    places += [(MANY, shape) for shape in SHAPES[1:]]
-    few, many, most, *others = yield from _timings([references(*one) for one in places])
+    rounds = [(size, SHAPES[0]) for size in (FEW, MANY, MOST)]
+    rounds += [(MANY, shape) for shape in SHAPES[1:]]
+    timed = []
+    for number, (size, shape) in enumerate(rounds, start=1):
+        log.info(
+            "measuring the speed of this machine: a minute, once; "
+            f"part {number} of {len(rounds)}, queries on {size} records"
+        )
+        timed.append((yield from _timings(references(size, shape))))
+    few, many, most, *others = timed
     timings = list(few.values())
     for number, one in many.items():
         timings.append(one if number in most else one.grown_from(few[number]))
@@ -270,26 +278,15 @@ def measure() -> Generator[None, None, Speeds]:
     return speeds
 
 
-def _timings(
-    timed: Sequence[Mapping[int, Reference]],
-) -> Generator[None, None, list[dict[int, Timing]]]:
-    took: list[dict[int, list[float]]] = [{number: [] for number in one} for one in timed]
+def _timings(timed: Mapping[int, Reference]) -> Generator[None, None, dict[int, Timing]]:
+    took: dict[int, list[float]] = {number: [] for number in timed}
     # In turn: a query that runs again at once finds its code and its records in the processor's
-    # caches. Among others, as in a service, it takes up to half as long again. And a machine has
-    # slow minutes. If all runs on many records fell into one, they would show too much growth.
-    for run in range(RUNS):
-        log.info(
-            "measuring the speed of this machine: two minutes, once; "
-            f"round {run + 1} of {RUNS}, {sum(map(len, timed))} queries on made-up records"
-        )
-        for references_of_one, runs in zip(timed, took, strict=True):
-            for number, one in references_of_one.items():
-                runs[number].append(one.seconds())
-                yield
-    return [
-        {number: Timing.of(of[number].work, seconds) for number, seconds in runs.items()}
-        for of, runs in zip(timed, took, strict=True)
-    ]
+    # caches. Among others, as in a service, it takes up to half as long again.
+    for _ in range(RUNS):
+        for number, one in timed.items():
+            took[number].append(one.seconds())
+            yield
+    return {number: Timing(one.work, median(took[number])) for number, one in timed.items()}
 
 
 def _machine() -> dict[str, Any]:

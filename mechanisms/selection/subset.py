@@ -10,10 +10,9 @@ from accounting.rho import BoundedRange
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.joint_influence import JointInfluence
 from mechanisms.model.randomness import Randomness
-from mechanisms.model.work import Work, together, work
+from mechanisms.model.work import Work, work
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.rate import Rate
-from mechanisms.noise.shells import GROUP
 from mechanisms.noise.subset import most_rounds, subset
 from mechanisms.selection.laws import subset_probabilities
 
@@ -75,9 +74,8 @@ class Subset:
         return subset(scores, k, self._rate(loss, k, influence), randomness)
 
     def work(self, n: int, k: int) -> Work:
-        """The public work of ``top``: n coins, tossed in rounds until k of them show heads."""
-        tossed = most_rounds(n, k) * (n // GROUP + GROUP)
-        return together(work(f"draw by {self.name}", n), work("coins tossed in groups", tossed))
+        """The public work of ``top``: rounds until k coins of n show heads."""
+        return work(f"draw by {self.name}", n + most_rounds(n, k) * (n // 64 + 64))
 
     def accuracy(
         self, loss: PrivacyLoss, k: int, influence: JointInfluence, confidence: float

@@ -37,15 +37,11 @@ def work_of(query: Mapping[str, int], size: int) -> Work:
     return together(*(work(k, n * size if k in ("rows", "nodes") else n) for k, n in query.items()))
 
 
-def once(work: Work, seconds: float) -> Timing:
-    return Timing.of(work, [seconds])
-
-
 def timed(disturb: Iterator[float]) -> list[Timing]:
     timings: list[Timing] = []
     for query in QUERIES:
         works = [work_of(query, size) for size in (FEW, MANY, MOST)]
-        few, many, most = (once(one, LAW.seconds(one) * next(disturb)) for one in works)
+        few, many, most = (Timing(one, LAW.seconds(one) * next(disturb)) for one in works)
         timings += [few, many, most.grown_from(few, many)]
     return timings
 
@@ -95,44 +91,35 @@ def test_growth_is_never_priced_as_calls() -> None:
 
     The seconds by which the timing grew from few rows to most are still ascribed to the rows.
     """
-    small = once(together(work("rows", FEW), work("noise", 0)), 0.1)
-    large = once(together(work("rows", MOST), work("noise", 0)), 0.11).grown_from(small)
+    small = Timing(together(work("rows", FEW), work("noise", 0)), 0.1)
+    large = Timing(together(work("rows", MOST), work("noise", 0)), 0.11, small)
     speeds = fitted([small, large])
     assert speeds.of["rows"].unit * (MOST - FEW) >= 0.01 * (1 - 1e-9)
     assert covers(speeds, [small, large])
 
 
 def test_growth_too_small_to_time_still_has_a_price() -> None:
-    small = once(work("rows", FEW), 0.1)
-    large = once(work("rows", MOST), 0.09).grown_from(small)
+    small = Timing(work("rows", FEW), 0.1)
+    large = Timing(work("rows", MOST), 0.09, small)
     assert fitted([small, large]).of["rows"].unit > 0
 
 
-def test_the_growth_is_one_of_fastest_runs() -> None:
-    """Here most runs on few rows were disturbed, so that the medians show no growth."""
-    small = Timing.of(work("rows", FEW), [0.1, 0.15, 0.15])
-    large = Timing.of(work("rows", MOST), [0.11, 0.15, 0.15]).grown_from(small)
-    speeds = fitted([small, large])
-    assert 0.01 * (1 - 1e-9) <= speeds.of["rows"].unit * (MOST - FEW) < 0.02
-    assert covers(speeds, [small, large])
-
-
 def test_of_several_smaller_timings_the_one_from_which_it_grows_most_counts() -> None:
-    few, many = once(work("rows", FEW), 0.5), once(work("rows", MANY), 0.1)
-    most = once(work("rows", MOST), 0.4)
+    few, many = Timing(work("rows", FEW), 0.5), Timing(work("rows", MANY), 0.1)
+    most = Timing(work("rows", MOST), 0.4)
     assert most.grown_from(few, many).fewer is many
     assert most.grown_from(many, few).fewer is many
-    assert once(work("rows", MOST), 9.0).grown_from(few, once(work("rows", MANY), 3.0)).fewer is few
+    assert replace(most, seconds=9.0).grown_from(few, Timing(work("rows", MANY), 3.0)).fewer is few
 
 
 def test_growth_is_never_taken_from_a_timing_of_as_many_units() -> None:
-    few, many = once(work("rows", FEW), 0.1), once(work("rows", MOST), 0.1)
-    assert once(work("rows", MOST), 0.4).grown_from(few, many).fewer is few
+    few, many = Timing(work("rows", FEW), 0.1), Timing(work("rows", MOST), 0.1)
+    assert Timing(work("rows", MOST), 0.4).grown_from(few, many).fewer is few
 
 
 def test_speeds_that_price_a_timing_too_low_or_a_unit_at_nothing_do_not_cover() -> None:
-    small = once(work("rows", FEW), 0.001)
-    large = once(work("rows", MOST), 0.002).grown_from(small)
+    small = Timing(work("rows", FEW), 0.001)
+    large = Timing(work("rows", MOST), 0.002, small)
     assert covers(Speeds(0.001, {"rows": Speed(0.0, 2e-8)}), [small, large])
     assert not covers(Speeds(0.0, {"rows": Speed(0.001, 1e-9)}), [small, large])
     assert not covers(Speeds(0.002, {"rows": Speed(0.0, 0.0)}), [small, large])
