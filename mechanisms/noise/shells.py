@@ -41,7 +41,7 @@ class Groups(NamedTuple):
     @classmethod
     def of(cls, shells: Integers) -> Groups:
         """The groups of coins by their ``shells``, each in 0 … DEEPEST."""
-        coins = ascending(shells)
+        coins = ascending(shells, DEEPEST)
         sizes = np.bincount(shells, minlength=DEEPEST + 1)
         pieces = -(-sizes // GROUP)
         shell = np.repeat(np.arange(DEEPEST + 1, dtype=np.int64), pieces)
@@ -92,8 +92,10 @@ def toss(
             at += 1
             if remaining == ZERO:
                 break
-        for bit in range(size[group]):
-            alive[count] = start[group] + bit
-            count += (remaining >> np.uint64(bit)) & ONE == ONE
+        # Most groups have no survivor.
+        if remaining != ZERO:
+            for bit in range(size[group]):
+                alive[count] = start[group] + bit
+                count += (remaining >> np.uint64(bit)) & ONE == ONE
         group += 1
     return group, count, at

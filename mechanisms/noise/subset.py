@@ -40,7 +40,7 @@ _THRESHOLD_BITS = 20
 #: The search for ln θ ends when the mean number of heads is within this share of k, or after this
 #: many steps. It leaves out coins that show heads with a probability below e^−_IMPROBABLE. Errors
 #: of the search change only the number of rounds, never the law.
-_BALANCE, _STEPS, _IMPROBABLE = 2.0**-20, 60, 64.0
+_BALANCE, _STEPS, _IMPROBABLE = 2.0**-10, 60, 64.0
 #: A number slightly above ln 2. A coin may belong to shell j if the logarithm of its odds against
 #: heads is at least j times this. Its probability of heads is then below 2^−j, as a shell requires.
 _SHELL = 0.6931471806
@@ -220,8 +220,10 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
     line where most coins are improbable. A step that leaves the bracket of the root halves the
     bracket instead.
     """
-    next_one = -rate.a / rate.b * -kth_largest(-gaps, k + 1)
-    low, high = next_one - math.log(k + 1) - 1, math.log(gaps.size) + 1
+    # How far the score of rank k + 1 is below the one of rank k: 0 if the two are equal.
+    tied = np.count_nonzero(gaps <= 0) > k
+    next_one = 0.0 if tied else rate.a / rate.b * int(gaps[gaps > 0].min())
+    low, high = -next_one - math.log(k + 1) - 1, math.log(gaps.size) + 1
     # Leaves out coins that hardly ever show heads: they hardly change the mean, and there may be a
     # million of them.
     near, at = log_odds[log_odds + low < _IMPROBABLE], high
