@@ -11,7 +11,7 @@ Nodes of one depth contain disjoint records, and so do the classes of a leaf.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 from accounting.composition import Step
 from accounting.privacy_loss import PrivacyLoss
@@ -63,14 +63,10 @@ class GaussianBudget:
         """The noise of the record count of a node that may be split."""
         return Deviation.of(self._count, 1)
 
-    @cached_property
+    @property
     def split_loss(self) -> PrivacyLoss:
         """The largest ε at which the choice of a split has its shares of ρ."""
-
-        def femto(nano: int) -> int:
-            return self.selector.rho_bound(PrivacyLoss(nano), 1).femto()
-
-        nano = largest_within(femto, self._split)
+        nano = _largest(self.selector, self._split)
         if not nano:
             raise UnsupportedQuery("the loss is too small to be shared by so many levels")
         return PrivacyLoss(nano)
@@ -100,3 +96,13 @@ class GaussianBudget:
         leaves = most_nodes(levels, self.splits) * classes
         noise = GaussianNoise(self.leaf_law(self.splits).square, 1)
         return (*steps, Step(f"Gaussian noise: {LEAF}", last, leaves, "parallel", noise))
+
+
+@lru_cache(maxsize=1024)
+def _largest(selector: Selector, rho_femto: int) -> int:
+    """The largest ε, in nano-ε, with this ρ; cached, because it takes long to find."""
+
+    def femto(nano: int) -> int:
+        return selector.rho_bound(PrivacyLoss(nano), 1).femto()
+
+    return largest_within(femto, rho_femto)

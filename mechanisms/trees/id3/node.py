@@ -44,6 +44,15 @@ def noise_of(law: Law) -> Noise:
     return Noise(law, likely_error({law: 1}, CONFIDENCE), ceil(variance(law) * (1 << _BITS)))
 
 
+@lru_cache(maxsize=1024)
+def _error_of_sum(noises: frozenset[tuple[Noise, int]]) -> int:
+    """The error of a sum of so many of each noise; cached, because pruned leaves have few kinds."""
+    laws: Counter[Law] = Counter()
+    for noise, count in noises:
+        laws[noise.law] += count
+    return likely_error(laws, CONFIDENCE)
+
+
 @dataclass(slots=True)
 class Node:
     """A node with its attributes that are not yet used on the path.
@@ -93,19 +102,19 @@ class Node:
         if self.noise is not None:
             error = self.noise.error
             return [whole_number(count, error) for count in self.raw]
-        error = likely_error(Counter(self._laws()), CONFIDENCE)
+        error = _error_of_sum(frozenset(Counter(self._noises()).items()))
         pairs = zip(self.raw, self.released, strict=True)
         return [{**whole_number(raw, error), "value": sums, "raw": raw} for raw, sums in pairs]
 
-    def _laws(self) -> list[Law]:
-        """The laws of the noises in the sum of one raw count: of former leaves, if it is pruned."""
-        laws, nodes = [], [self]
+    def _noises(self) -> list[Noise]:
+        """The noises in the sum of one raw count: of former leaves, if it is pruned."""
+        noises, nodes = [], [self]
         while nodes:
             node = nodes.pop()
             if node.noise is not None:
-                laws.append(node.noise.law)
+                noises.append(node.noise)
             nodes.extend(node.pruned)
-        return laws
+        return noises
 
     def label(self) -> int:
         """The class of the largest released count; the first one wins a tie."""
