@@ -71,7 +71,7 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields tables of many margins, of wide sums, and of quantiles between many edges."""
+    """Yields tables of many margins, of wide sums, and of quantiles between few and many edges."""
     domain = dataset.domain
     if not isinstance(domain, TableDomain):
         return
@@ -88,7 +88,7 @@ def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
     }
     yield {"kind": "table", "by": [widest, *small], "aggregates": [*of_number]}
     lower, upper = number.lower, number.upper
-    for by, bins, shares in (([], 400, 20), ([widest], 40, 10)):
+    for by, bins, shares in (([], 4, 20), ([], 400, 20), ([widest], 40, 10)):
         edges = [lower + (upper - lower) * i / bins for i in range(bins)] + [upper]
         quantiles = [(i + 0.5) / shares for i in range(shares)]
         one = {"name": "quantiles", "attribute": number.name}
