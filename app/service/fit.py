@@ -6,8 +6,9 @@ So every unit has a least speed, and the growth from few records to many is cove
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,14 @@ from mechanisms.model.work import Work
 #: The number of rounds by which speeds are fitted to timings. The last thousand rounds change a
 #: speed by less than 1 %.
 ROUNDS = 3000
+#: A measured time above its cost counts this many times as much as one below it. What is above is
+#: found anew after this many rounds.
+BELOW, STEPS = 30.0, 30
 #: A clock cannot measure growth below this many seconds. Smaller growth counts as this many, so
 #: that no unit of work costs nothing.
 RESOLUTION = 5e-6
+#: A growth of at least this share of the time of its query is clear of noise.
+CLEAR = 0.25
 #: Speeds are fitted so that the predicted time of no reference query is below its measured time.
 #: Rounding errors may leave it below by this share, which the check of the fit allows.
 _SLACK = 1e-9
@@ -30,20 +36,38 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds of one work. ``fewer``: those of the same query on fewer records, if timed."""
+    """The seconds of one work, of one run in each round.
+
+    ``fewer``: those of the same query on fewer records in the same rounds, if timed.
+    """
 
     work: Work
-    seconds: float
+    runs: tuple[float, ...]
     fewer: "Timing | None" = None
+
+    @property
+    def seconds(self) -> float:
+        """The median of its runs."""
+        return median(self.runs)
+
+    @property
+    def growth(self) -> float:
+        """The median of the seconds by which a run is longer than that on fewer records.
+
+        A machine may be slower for some minutes. Both runs of one round are then slower, but the
+        median of the ones may be of a slow round, and that of the others of a fast one.
+        """
+        assert self.fewer is not None
+        return median(one - other for one, other in zip(self.runs, self.fewer.runs, strict=True))
 
     def grown_from(self, *fewer: "Timing") -> "Timing":
         """This timing, compared with that one of ``fewer`` from which it grows most by unit."""
 
-        def growth(one: Timing) -> float:
-            more = sum(_more(Timing(self.work, self.seconds, one)).values())
-            return (self.seconds - one.seconds) / more if more else -inf
+        def by_unit(one: Timing) -> float:
+            more = sum(_more(one).values())
+            return one.growth / more if more else -inf
 
-        return Timing(self.work, self.seconds, max(fewer, key=growth))
+        return max((replace(self, fewer=one) for one in fewer), key=by_unit)
 
 
 def fitted(timings: Sequence[Timing]) -> Speeds:
@@ -54,7 +78,8 @@ def fitted(timings: Sequence[Timing]) -> Speeds:
     names = sorted({name for one in timings for name in one.work})
     works = np.array([_amounts(one.work, names) for one in timings])
     seconds = np.array([one.seconds for one in timings])
-    grown = [one for one in timings if one.fewer is not None]
+    every = [one for one in timings if one.fewer is not None]
+    grown = _clear(every)
     growth, more = _growth(grown, names)
     shares = works / seconds[:, None]
     # A growth is the additional time of a query on more records. It is divided by the whole time of
@@ -62,7 +87,7 @@ def fitted(timings: Sequence[Timing]) -> Speeds:
     of_growth = np.array([one.seconds for one in grown]).reshape(-1, 1)
     rows = np.vstack([shares, growth / of_growth])
     goals = np.concatenate([np.ones(len(shares)), more / of_growth[:, 0]])
-    costs = _close(rows, goals, _least(growth, more))
+    costs = _close(rows, goals, _least(*_growth(every, names)))
     _raise(costs, growth / more[:, None], shares)
     _raise(costs, shares, shares)
     of = {name: Speed(*costs[2 * i : 2 * i + 2].tolist()) for i, name in enumerate(names)}
@@ -85,6 +110,19 @@ def _more(one: Timing) -> dict[str, int]:
     return {name: count for name, count in more.items() if count > 0}
 
 
+def _clear(grown: Sequence[Timing]) -> list[Timing]:
+    """Without growths that are a small part of their query, unless only they have some kind.
+
+    A tenth of a long query is within the noise of its runs: it would price a row far too high.
+    """
+
+    def large(one: Timing) -> bool:
+        return one.growth >= CLEAR * one.seconds
+
+    kinds = {name for one in grown if large(one) for name in _more(one)}
+    return [one for one in grown if large(one) or not _more(one).keys() <= kinds]
+
+
 def _amounts(work: Work, names: Sequence[str]) -> Floats:
     """Calls and units of each kind, then 1 for what every query takes."""
     row = np.zeros(2 * len(names) + 1)
@@ -103,7 +141,7 @@ def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floa
         assert one.fewer is not None
         for name, count in _more(one).items():
             units[row, 2 * names.index(name) + 1] = count
-        seconds[row] = max(one.seconds - one.fewer.seconds, RESOLUTION)
+        seconds[row] = max(one.growth, RESOLUTION)
     some = units.any(axis=1)
     # If more records give a query no more units of work, its row is all zeros. Then it does not
     # constrain the time per unit, and its whole time counts as the time of its calls.
@@ -120,13 +158,19 @@ def _least(growth: Floats, more: Floats) -> Floats:
 
 
 def _close(rows: Floats, goals: Floats, least: Floats) -> Floats:
-    """x ≥ ``least`` with ``rows`` @ x close to the goals, by multiplicative least squares."""
+    """x ≥ ``least`` with ``rows`` @ x close to the goals, by multiplicative least squares.
+
+    A goal that is not reached counts ``BELOW`` times. So little is missing in the end, and what
+    ``_raise`` adds to one cost does not make all others with it too large.
+    """
     rest = np.maximum(goals - rows @ least, 0.0)
     largest = rows.max(axis=0)
     x = 1 / np.where(largest > 0, largest * rows.shape[1], 1)
-    right, left = rows.T @ rest, rows.T @ rows
-    for _ in range(ROUNDS):
-        x *= right / np.maximum(left @ x, 1e-300)
+    for _ in range(ROUNDS // STEPS):
+        weighted = rows.T * np.where(rows @ x < rest, BELOW, 1)
+        right, left = weighted @ rest, weighted @ rows
+        for _ in range(STEPS):
+            x *= right / np.maximum(left @ x, 1e-300)
     return least + x
 
 

@@ -23,8 +23,9 @@ from mechanisms.model.domains import (
 )
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 
-#: The distributions of the values in a made-up column: all equal, all equal but one, four values at
-#: random, ascending. Each is timed, because the time of a kernel may depend on it.
+#: The distributions of the values in a made-up column: all equal, all equal but one, random, and
+#: ascending. Each is timed, because the time of a kernel may depend on it: a processor guesses the
+#: branches of code on random values wrong.
 SHAPES = ("constant", "one_off", "random", "ascending")
 MAX_DEGREE = 1000
 _GRID = 1 << 26
@@ -57,7 +58,7 @@ def _values(size: int, shape: str, most: int, seed: int = 0) -> NDArray[np.int64
     if shape == "ascending":
         return np.arange(size) * most // max(size - 1, 1)
     if shape == "random":
-        return np.random.default_rng(seed).integers(0, 4, size) * most // 3
+        return np.random.default_rng(seed).integers(0, most + 1, size)
     values = np.zeros(size, np.int64)
     values[0] = most if shape == "one_off" else 0
     return values

@@ -15,13 +15,12 @@ import platform
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import numba
@@ -30,6 +29,7 @@ import structlog
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 from accounting.rho import FEMTO
+from app import __version__
 from app.engine.requests import answer_text
 from app.queries import QUERY, QUERY_KINDS, Query, QueryContext
 from app.queries.parts.cost import Speed, Speeds
@@ -60,8 +60,10 @@ _ROOT = Path(__file__).parents[2]
 #: other records, if a query on them does such work.
 REFERENCES = 1
 #: The runs of a reference query, whose median counts. Other work on the machine disturbs some of
-#: them, the first one may compile kernels, and some trees are larger by chance.
+#: them, and the first one may compile kernels.
 RUNS = 5
+#: How often a tree is grown in each run: half of the trees are larger than the others by chance.
+OF_TREES = 5
 
 #: The name of the file that stores the speeds, beside the compiled kernels or in a data folder.
 FILE = "speeds.json"
@@ -255,16 +257,9 @@ def measure() -> Generator[None, None, Speeds]:
     # The growth of times with the number of records is measured only on tables with equal rows,
     # whose trees stay small. In other tables more records also mean more nodes of trees, and the
     # costs of records and of nodes could not be separated.
-    rounds = [(size, SHAPES[0]) for size in (FEW, MANY, MOST)]
-    rounds += [(MANY, shape) for shape in SHAPES[1:]]
-    timed = []
-    for number, (size, shape) in enumerate(rounds, start=1):
-        log.info(
-            "measuring the speed of this machine: a minute, once; "
-            f"part {number} of {len(rounds)}, queries on {size} records"
-        )
-        timed.append((yield from _timings(references(size, shape))))
-    few, many, most, *others = timed
+    places = [(size, SHAPES[0]) for size in (FEW, MANY, MOST)]
+    places += [(MANY, shape) for shape in SHAPES[1:]]
+    few, many, most, *others = yield from _timings([references(*one) for one in places])
     timings = list(few.values())
     for number, one in many.items():
         timings.append(one if number in most else one.grown_from(few[number]))
@@ -278,15 +273,30 @@ def measure() -> Generator[None, None, Speeds]:
     return speeds
 
 
-def _timings(timed: Mapping[int, Reference]) -> Generator[None, None, dict[int, Timing]]:
-    took: dict[int, list[float]] = {number: [] for number in timed}
+def _timings(
+    timed: Sequence[Mapping[int, Reference]],
+) -> Generator[None, None, list[dict[int, Timing]]]:
+    took: list[dict[int, list[float]]] = [{number: [] for number in one} for one in timed]
+    places = [(place, number) for place, one in enumerate(timed) for number in one]
+    trees = [one for one in places if GROWTH in timed[one[0]][one[1]].work]
+    others = [one for one in places if one not in trees]
     # In turn: a query that runs again at once finds its code and its records in the processor's
-    # caches. Among others, as in a service, it takes up to half as long again.
-    for _ in range(RUNS):
-        for number, one in timed.items():
-            took[number].append(one.seconds())
-            yield
-    return {number: Timing(one.work, median(took[number])) for number, one in timed.items()}
+    # caches. Among others, as in a service, it takes up to half as long again. All sizes are timed
+    # in one round: if all runs on many records fell into slow minutes of the machine, they would
+    # show too much growth.
+    for run in range(RUNS):
+        log.info(
+            "measuring the speed of this machine: two minutes, once; "
+            f"round {run + 1} of {RUNS}, {len(places)} queries on made-up records"
+        )
+        for part in range(OF_TREES):
+            for place, number in (*others[part::OF_TREES], *trees):
+                took[place][number].append(timed[place][number].seconds())
+                yield
+    return [
+        {number: Timing(one[number].work, tuple(seconds)) for number, seconds in runs.items()}
+        for one, runs in zip(timed, took, strict=True)
+    ]
 
 
 def _machine() -> dict[str, Any]:
@@ -301,7 +311,7 @@ def _machine() -> dict[str, Any]:
         "processors": len(os.sched_getaffinity(0)),
         "kernels": KERNELS,
         "work": _statements(),
-        "versions": [platform.python_version(), np.__version__, numba.__version__],
+        "versions": [__version__, platform.python_version(), np.__version__, numba.__version__],
     }
 
 

@@ -41,7 +41,7 @@ def timed(disturb: Iterator[float]) -> list[Timing]:
     timings: list[Timing] = []
     for query in QUERIES:
         works = [work_of(query, size) for size in (FEW, MANY, MOST)]
-        few, many, most = (Timing(one, LAW.seconds(one) * next(disturb)) for one in works)
+        few, many, most = (Timing(one, (LAW.seconds(one) * next(disturb),)) for one in works)
         timings += [few, many, most.grown_from(few, many)]
     return timings
 
@@ -91,35 +91,57 @@ def test_growth_is_never_priced_as_calls() -> None:
 
     The seconds by which the timing grew from few rows to most are still ascribed to the rows.
     """
-    small = Timing(together(work("rows", FEW), work("noise", 0)), 0.1)
-    large = Timing(together(work("rows", MOST), work("noise", 0)), 0.11, small)
+    small = Timing(together(work("rows", FEW), work("noise", 0)), (0.1,))
+    large = Timing(together(work("rows", MOST), work("noise", 0)), (0.11,), small)
     speeds = fitted([small, large])
     assert speeds.of["rows"].unit * (MOST - FEW) >= 0.01 * (1 - 1e-9)
     assert covers(speeds, [small, large])
 
 
 def test_growth_too_small_to_time_still_has_a_price() -> None:
-    small = Timing(work("rows", FEW), 0.1)
-    large = Timing(work("rows", MOST), 0.09, small)
+    small = Timing(work("rows", FEW), (0.1,))
+    large = Timing(work("rows", MOST), (0.09,), small)
     assert fitted([small, large]).of["rows"].unit > 0
 
 
 def test_of_several_smaller_timings_the_one_from_which_it_grows_most_counts() -> None:
-    few, many = Timing(work("rows", FEW), 0.5), Timing(work("rows", MANY), 0.1)
-    most = Timing(work("rows", MOST), 0.4)
+    few, many = Timing(work("rows", FEW), (0.5,)), Timing(work("rows", MANY), (0.1,))
+    most = Timing(work("rows", MOST), (0.4,))
     assert most.grown_from(few, many).fewer is many
     assert most.grown_from(many, few).fewer is many
-    assert replace(most, seconds=9.0).grown_from(few, Timing(work("rows", MANY), 3.0)).fewer is few
+    more, slower = replace(most, runs=(9.0,)), replace(many, runs=(3.0,))
+    assert more.grown_from(few, slower).fewer is few
+
+
+def test_growth_is_that_of_the_runs_of_one_round() -> None:
+    """The machine was slow in rounds 1 to 3, and in round 1 it became so between the two runs."""
+    few = Timing(work("rows", FEW), (0.1, 0.2, 0.2, 0.1, 0.1))
+    most = Timing(work("rows", MOST), (0.21, 0.21, 0.21, 0.11, 0.11), few)
+    assert most.seconds - few.seconds == pytest.approx(0.11)
+    assert most.growth == pytest.approx(0.01)
+
+
+def test_growth_within_the_noise_of_a_long_query_counts_only_if_no_other_is_known() -> None:
+    def timings(calls: int, cells: int, few: float, most: float) -> list[Timing]:
+        rest = together(work("cells", cells), work("noise", 0, calls))
+        small = Timing(together(work("rows", FEW), rest), (few,))
+        return [small, Timing(together(work("rows", MOST), rest), (most,), small)]
+
+    short, long = timings(1, 1, 0.001, 0.003), timings(40, 10**6, 0.1, 0.11)
+    speeds = fitted([*short, *long])
+    assert covers(speeds, [*short, *long])
+    assert 0.002 * (1 - 1e-9) <= speeds.of["rows"].unit * (MOST - FEW) <= 0.004
+    assert fitted(long).of["rows"].unit * (MOST - FEW) >= 0.01 * (1 - 1e-9)
 
 
 def test_growth_is_never_taken_from_a_timing_of_as_many_units() -> None:
-    few, many = Timing(work("rows", FEW), 0.1), Timing(work("rows", MOST), 0.1)
-    assert Timing(work("rows", MOST), 0.4).grown_from(few, many).fewer is few
+    few, many = Timing(work("rows", FEW), (0.1,)), Timing(work("rows", MOST), (0.1,))
+    assert Timing(work("rows", MOST), (0.4,)).grown_from(few, many).fewer is few
 
 
 def test_speeds_that_price_a_timing_too_low_or_a_unit_at_nothing_do_not_cover() -> None:
-    small = Timing(work("rows", FEW), 0.001)
-    large = Timing(work("rows", MOST), 0.002, small)
+    small = Timing(work("rows", FEW), (0.001,))
+    large = Timing(work("rows", MOST), (0.002,), small)
     assert covers(Speeds(0.001, {"rows": Speed(0.0, 2e-8)}), [small, large])
     assert not covers(Speeds(0.0, {"rows": Speed(0.001, 1e-9)}), [small, large])
     assert not covers(Speeds(0.002, {"rows": Speed(0.0, 0.0)}), [small, large])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +14,20 @@ from structlog.testing import capture_logs
 
 from app.queries.parts.cost import Speed, Speeds
 from app.service import speeds as module
+from app.service.fit import Timing
 from app.service.made_up import SHAPES
-from app.service.speeds import FEW, FILE, MOST, MachineSpeeds, Reference, forget, references
+from app.service.speeds import (
+    FEW,
+    FILE,
+    GROWTH,
+    MOST,
+    OF_TREES,
+    RUNS,
+    MachineSpeeds,
+    Reference,
+    forget,
+    references,
+)
 from mechanisms.model.domains import NeighbouringRelation
 from mechanisms.noise.laplace_sums import half_width
 from mechanisms.noise.rate import Rate
@@ -109,15 +121,18 @@ def test_measuring_tells_how_far_it_is_and_stores_no_speeds_that_do_not_cover_it
 ) -> None:
     monkeypatch.setattr(module.numba, "config", SimpleNamespace(CACHE_DIR=str(tmp_path)))
     monkeypatch.setattr(Reference, "seconds", lambda _: 0.001)
-    monkeypatch.setattr(
-        module,
-        "fitted",
-        lambda timings: Speeds(
-            0.0, dict.fromkeys({name for one in timings for name in one.work}, Speed(0.0, 0.0))
-        ),
-    )
+    runs: dict[bool, set[int]] = {False: set(), True: set()}
+
+    def nothing(timings: Sequence[Timing]) -> Speeds:
+        for one in timings:
+            runs[GROWTH in one.work].add(len(one.runs))
+        names = {name for one in timings for name in one.work}
+        return Speeds(0.0, dict.fromkeys(names, Speed(0.0, 0.0)))
+
+    monkeypatch.setattr(module, "fitted", nothing)
     with capture_logs() as lines, pytest.raises(RuntimeError, match="do not cover"):
         speeds_of_machine()
-    parts = [line["event"].partition("part ")[2].partition(",")[0] for line in lines]
-    assert parts == [f"{number} of 6" for number in range(1, 7)]
+    rounds = [line["event"].partition("round ")[2].partition(",")[0] for line in lines]
+    assert rounds == [f"{number} of 5" for number in range(1, 6)]
+    assert runs == {False: {RUNS}, True: {RUNS * OF_TREES}}
     assert not (tmp_path / FILE).exists()
