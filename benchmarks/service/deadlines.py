@@ -1,14 +1,13 @@
 """How long after their work answers leave: deadlines of default options beside the median work.
 
-The deadline is the quote's, of a real service; the work is the same query in this process, on the
-arrays that the service has prepared. The public cost, worked out by the speeds of this machine,
-stands beside the seconds of a processor, all threads together, with the parts that kinds of work
-take of it. With the tree before, both services are
+The deadline is the quote's, of a real service; the work is the same query in this process, with as
+many threads as a query has there, on the arrays that the service has prepared. The public cost,
+worked out by the speeds of this machine, stands beside the seconds of a processor, all threads
+together, with the parts that kinds of work take of it. With the tree before, both services are
 asked over HTTP in the same rounds, with their default settings.
 """
 
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -17,8 +16,9 @@ from statistics import median
 from typing import Any
 
 from accounting.privacy_loss import NANO, PrivacyLoss
+from app.config.settings import Settings
 from app.contract.descriptions import TableRegistration, public_facts
-from app.engine.execution import ThreadExecutor
+from app.engine.execution import Execution
 from app.engine.requests import answer_text
 from app.queries import QUERY, Query, QueryContext
 from app.queries.parts.cost import Speeds
@@ -162,7 +162,8 @@ def worked(query: Query, context: QueryContext, times: int) -> tuple[float, floa
 
 
 def run(result: Result, setting: Setting) -> None:
-    executor, loss = ThreadExecutor(os.cpu_count() or 1), PrivacyLoss(NANO)
+    settings, loss = Settings(), PrivacyLoss(NANO)
+    executor = Execution(settings.kernel_threads(), settings.slots()).queries
     speeds = speeds_of_machine()
     for name in (*GRAPHS, *TABLES)[: setting.size(4, 1)]:
         table: list[list[Cell]] = []
