@@ -57,8 +57,13 @@ class Timing:
         A machine may be slower for some minutes. Both runs of one round are then slower, but the
         median of the ones may be of a slow round, and that of the others of a fast one.
         """
+        return median(self.differences)
+
+    @property
+    def differences(self) -> list[float]:
+        """The seconds by which each run is longer than that on fewer records."""
         assert self.fewer is not None
-        return median(one - other for one, other in zip(self.runs, self.fewer.runs, strict=True))
+        return [one - other for one, other in zip(self.runs, self.fewer.runs, strict=True)]
 
     def grown_from(self, *fewer: "Timing") -> "Timing":
         """This timing, compared with that one of ``fewer`` from which it grows most by unit."""
@@ -78,8 +83,7 @@ def fitted(timings: Sequence[Timing]) -> Speeds:
     names = sorted({name for one in timings for name in one.work})
     works = np.array([_amounts(one.work, names) for one in timings])
     seconds = np.array([one.seconds for one in timings])
-    every = [one for one in timings if one.fewer is not None]
-    grown = _clear(every)
+    grown = [one for one in timings if one.fewer is not None]
     growth, more = _growth(grown, names)
     shares = works / seconds[:, None]
     # A growth is the additional time of a query on more records. It is divided by the whole time of
@@ -87,7 +91,7 @@ def fitted(timings: Sequence[Timing]) -> Speeds:
     of_growth = np.array([one.seconds for one in grown]).reshape(-1, 1)
     rows = np.vstack([shares, growth / of_growth])
     goals = np.concatenate([np.ones(len(shares)), more / of_growth[:, 0]])
-    costs = _close(rows, goals, _least(*_growth(every, names)))
+    costs = _close(rows, goals, _least(growth, more))
     _raise(costs, growth / more[:, None], shares)
     _raise(costs, shares, shares)
     of = {name: Speed(*costs[2 * i : 2 * i + 2].tolist()) for i, name in enumerate(names)}
@@ -110,17 +114,20 @@ def _more(one: Timing) -> dict[str, int]:
     return {name: count for name, count in more.items() if count > 0}
 
 
-def _clear(grown: Sequence[Timing]) -> list[Timing]:
-    """Without growths that are a small part of their query, unless only they have some kind.
+def _seconds(grown: Sequence[Timing]) -> Floats:
+    """The seconds of each growth: its median, or less if it is a small part of its query.
 
-    A tenth of a long query is within the noise of its runs: it would price a row far too high.
+    A tenth of a long query is within the noise of its runs: it would price a row far too high. So
+    the least of its differences counts, unless no clear growth has one of its kinds of work.
     """
 
-    def large(one: Timing) -> bool:
+    def clear(one: Timing) -> bool:
         return one.growth >= CLEAR * one.seconds
 
-    kinds = {name for one in grown if large(one) for name in _more(one)}
-    return [one for one in grown if large(one) or not _more(one).keys() <= kinds]
+    kinds = {name for one in grown if clear(one) for name in _more(one)}
+    sure = [clear(one) or not _more(one).keys() <= kinds for one in grown]
+    pairs = zip(grown, sure, strict=True)
+    return np.array([one.growth if known else min(one.differences) for one, known in pairs])
 
 
 def _amounts(work: Work, names: Sequence[str]) -> Floats:
@@ -136,12 +143,11 @@ def _amounts(work: Work, names: Sequence[str]) -> Floats:
 def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floats]:
     """The units by which each work grows, in the places of ``_amounts``, and the seconds."""
     units = np.zeros((len(grown), 2 * len(names) + 1))
-    seconds = np.zeros(len(grown))
     for row, one in enumerate(grown):
         assert one.fewer is not None
         for name, count in _more(one).items():
             units[row, 2 * names.index(name) + 1] = count
-        seconds[row] = max(one.growth, RESOLUTION)
+    seconds = np.maximum(_seconds(grown), RESOLUTION)
     some = units.any(axis=1)
     # If more records give a query no more units of work, its row is all zeros. Then it does not
     # constrain the time per unit, and its whole time counts as the time of its calls.
