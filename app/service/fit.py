@@ -127,7 +127,7 @@ def _seconds(grown: Sequence[Timing]) -> Floats:
     kinds = {name for one in grown if clear(one) for name in _more(one)}
     sure = [clear(one) or not _more(one).keys() <= kinds for one in grown]
     pairs = zip(grown, sure, strict=True)
-    return np.array([one.growth if known else min(one.differences) for one, known in pairs])
+    return np.array([one.growth if whole else min(one.differences) for one, whole in pairs])
 
 
 def _amounts(work: Work, names: Sequence[str]) -> Floats:
