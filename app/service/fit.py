@@ -54,8 +54,8 @@ class Timing:
     def growth(self) -> float:
         """The median of the seconds by which a run is longer than that on fewer records.
 
-        A machine may be slower for some minutes. Both runs of one round are then slower, but the
-        median of the ones may be of a slow round, and that of the others of a fast one.
+        A machine may be slow for some minutes. Both runs of a round are slow then. But the median
+        of the runs on more records may be of a slow round, and the other median of a fast one.
         """
         return median(self.differences)
 
