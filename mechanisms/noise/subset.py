@@ -41,6 +41,9 @@ _THRESHOLD_BITS = 20
 #: many steps. It leaves out coins that show heads with a probability below e^−_IMPROBABLE. Errors
 #: of the search change only the number of rounds, never the law.
 _BALANCE, _STEPS, _IMPROBABLE = 2.0**-10, 60, 64.0
+#: The search clips logarithms of odds to this size, at which a coin is almost certain to show heads
+#: or tails. So the odds themselves are doubles that neither overflow nor vanish.
+_CERTAIN = 256.0
 #: A number slightly above ln 2. A coin may belong to shell j if the logarithm of its odds against
 #: heads is at least j times this. Its probability of heads is then below 2^−j, as a shell requires.
 _SHELL = 0.6931471806
@@ -223,12 +226,13 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
     # How far the score of rank k + 1 is below the one of rank k: 0 if the two are equal.
     tied = np.count_nonzero(gaps <= 0) > k
     next_one = 0.0 if tied else rate.a / rate.b * int(gaps[gaps > 0].min())
-    low, high = -next_one - math.log(k + 1) - 1, math.log(gaps.size) + 1
+    low, high = -min(next_one, _CERTAIN) - math.log(k + 1) - 1, math.log(gaps.size) + 1
     # Leaves out coins that hardly ever show heads: they hardly change the mean, and there may be a
     # million of them.
     near, at = log_odds[log_odds + low < _IMPROBABLE], high
+    odds: Floats = np.exp(-np.maximum(near, -_CERTAIN))
     for _ in range(_STEPS):
-        mean, variance = expected_heads(near, at)
+        mean, variance = expected_heads(odds, math.exp(at))
         excess = math.log(mean / k)
         if abs(excess) < _BALANCE:
             break
@@ -243,11 +247,11 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
 
 
 @compiled
-def expected_heads(log_odds: Floats, threshold: float) -> tuple[float, float]:
-    """Σ π and Σ π·(1 − π), for π = 1 / (1 + e^{log_odds + threshold})."""
+def expected_heads(odds: Floats, theta: float) -> tuple[float, float]:
+    """Σ π and Σ π·(1 − π), for coins that show heads with odds ``odds``/θ."""
     mean, variance = 0.0, 0.0
-    for against in log_odds:
-        heads = 1.0 / (1.0 + math.exp(min(against + threshold, 700.0)))
+    for one in odds:
+        heads = one / (one + theta)
         mean += heads
         variance += heads * (1.0 - heads)
     return mean, variance
