@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import numba
@@ -289,8 +290,11 @@ def _timings(
             "measuring the speed of this machine: two minutes, once; "
             f"round {run + 1} of {RUNS}, {len(places)} queries on made-up records"
         )
+        # In another order in each round: a query takes up to five times as long after one that
+        # leaves the caches cold, and then its median would do so too.
+        mixed = Random(run).sample(others, len(others))
         for part in range(OF_TREES):
-            for place, number in (*others[part::OF_TREES], *trees):
+            for place, number in (*mixed[part::OF_TREES], *trees):
                 took[place][number].append(timed[place][number].seconds())
                 yield
     return [
