@@ -21,6 +21,7 @@ from mechanisms.model.domains import (
     PrefixDomain,
     TableDomain,
 )
+from mechanisms.model.open_domain import OpenAttribute, OpenValues
 from mechanisms.model.records import GraphRecords, PrefixRecords, Records, TableRecords
 
 #: The distributions of the values in a made-up column: all equal, all equal but one, random, and
@@ -41,11 +42,13 @@ def made_up(size: int, shape: str) -> list[tuple[Records, Dataset]]:
     rows, domain = _table(size, shape), table_domain()
     most = replace(domain, max_rows=size, person="person")
     public = replace(domain, rows=size, max_rows=None, min_rows=0)
+    with_open = replace(open_domain(), max_rows=size)
     values = tuple(float(i + 1) for i in range(min(size, 4096)))
     return [
         _graph(size, shape),
         (rows, Dataset("speed", NeighbouringRelation.ADD_REMOVE, most)),
         (rows, Dataset("speed", NeighbouringRelation.REPLACE, public)),
+        (rows, Dataset("speed", NeighbouringRelation.ADD_REMOVE, with_open)),
         (
             PrefixRecords(len(values) // 2),
             Dataset("speed", NeighbouringRelation.PREFIX, PrefixDomain(values)),
@@ -98,7 +101,18 @@ def _table(rows: int, shape: str) -> TableRecords:
     numbers = _steep(rows) if shape == "ascending" else _values(rows, shape, 8).astype(float)
     numbers = np.sort(numbers)
     persons = stored(np.sort(_values(rows, shape, max(rows - 1, 0))), np.int32)
-    return TableRecords(codes, {"number": numbers}, {"number": numbers}, persons=persons)
+    codes["open"] = stored(_values(rows, shape, max(rows - 1, 0)), np.int32)
+    return TableRecords(
+        codes, {"number": numbers}, {"number": numbers}, persons=persons, open_values=texts(rows)
+    )
+
+
+def texts(count: int) -> dict[str, OpenValues]:
+    """So many private values of the attribute ``open``, all of one length."""
+    width = 8
+    values = "".join(f"{number:0{width}}" for number in range(count)).encode()
+    ends = stored(np.arange(1, count + 1) * width, np.int64)
+    return {"open": OpenValues(stored(np.frombuffer(values, np.uint8), np.uint8), ends)}
 
 
 def table_domain() -> TableDomain:
@@ -118,6 +132,12 @@ def table_domain() -> TableDomain:
         # Without stored tables of counts, queries count rows, so that this time is measured.
         level_cells=0,
     )
+
+
+def open_domain() -> TableDomain:
+    """A table of a number and an attribute whose values are private."""
+    number = NumericAttribute("number", 0.0, 8.0, (0.0, 4.0, 8.0))
+    return TableDomain((OpenAttribute("open"), number), max_rows=8, level_cells=0)
 
 
 def stored(values: NDArray[Any], dtype: Any) -> NDArray[Any]:

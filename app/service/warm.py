@@ -23,7 +23,7 @@ from accounting.privacy_loss import PrivacyLoss
 from accounting.rho import FEMTO
 from app.queries import QUERY, QUERY_KINDS, QueryContext
 from app.service.listening import COLLECT_AFTER
-from app.service.made_up import stored, table_domain
+from app.service.made_up import open_domain, stored, table_domain, texts
 from app.service.speeds import MachineSpeeds
 from app.telemetry import logs
 from mechanisms.kernels.columns import stacked
@@ -128,10 +128,12 @@ def stored_types() -> list[tuple[Records, Dataset]]:
     of_persons = replace(table, person="person")
     add_remove = Dataset("warm", NeighbouringRelation.ADD_REMOVE, of_persons)
     replaced = replace(table, rows=ROWS, max_rows=None, min_rows=0)
+    with_open = replace(open_domain(), max_rows=ROWS)
     return [
         (graph_records(), Dataset("warm", NeighbouringRelation.EDGE, GraphDomain(5, 4))),
         (rows, add_remove),
         (rows, Dataset("warm", NeighbouringRelation.REPLACE, replaced)),
+        (rows, Dataset("warm", NeighbouringRelation.ADD_REMOVE, with_open)),
         (
             PrefixRecords(2),
             Dataset("warm", NeighbouringRelation.PREFIX, PrefixDomain((1.0, 2.0, 4.0))),
@@ -159,11 +161,14 @@ def table_records() -> TableRecords:
         "more": stored(numbers % 3, np.uint8),
         "many": stored(numbers, np.uint16),
         "number": stored(numbers // 4, np.uint8),
+        "open": stored(numbers, np.int32),
     }
     level_counts(codes["many"], 300)
     number = stored(numbers, np.float64)
     persons = stored(numbers // 2, np.int32)
-    return TableRecords(codes, {"number": number}, {"number": number}, persons=persons)
+    return TableRecords(
+        codes, {"number": number}, {"number": number}, persons=persons, open_values=texts(ROWS)
+    )
 
 
 if __name__ == "__main__":

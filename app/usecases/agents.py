@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import chain, islice
 from typing import Any
 
+from accounting.privacy_loss import PrivacyLoss
 from app.contract.datasets import DatasetOut
 from app.contract.errors import UnsupportedQuery
 from app.contract.models import Listing
@@ -71,7 +72,8 @@ def _example(kind: Kind, stored: StoredDataset) -> Mapping[str, Any] | None:
     )
     for body in islice(bodies, TRIED):
         try:
-            QUERY.validate_python(body, strict=False).price(public, LOSS)
+            query = QUERY.validate_python(body, strict=False)
+            query.price(public, PrivacyLoss(LOSS.epsilon_nano, query.delta_atto()))
         except UnsupportedQuery:
             continue
         return body

@@ -167,8 +167,7 @@ class OpenPlan(TablePlan):
         read = sum(one.comparisons for one in by) + comparisons(where, self.dataset) + parts - 1
         sorting = self.rows.bit_length() + _GATHERING * (parts - 1)
         return together(
-            work("rows of tables", self.rows * read),
-            work("sorted rows", self.rows * sorting),
+            work("rows of open groups", self.rows * (read + sorting)),
             work("numbers of tables", self.rows * parts),
             part_work(where, self.dataset),
             *(one.work(self.dataset) for one in by),

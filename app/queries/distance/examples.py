@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import islice, product
 from typing import Any
 
-from app.queries.parts.dataset_examples import attribute_lists, contexts
+from app.queries.parts.dataset_examples import attribute_lists, contexts, described_table
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
-from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.domains import Dataset
 
 OCCUPATIONS: dict[str, Any] = {
     "dataset": "adult",
@@ -30,8 +30,9 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
 def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields a metric by the baseline, and one whose context is drawn first."""
     yield from islice(_every(dataset), 1)
-    if isinstance(dataset.domain, TableDomain):
-        names = [one.name for one in dataset.domain.attributes]
+    domain = described_table(dataset)
+    if domain is not None:
+        names = [one.name for one in domain.attributes]
         drawn = {"context": "max_relevance", "context_size": 1}
         yield {"kind": "distance", "target": names[0], "attributes": names, **drawn}
 

@@ -7,6 +7,7 @@ from typing import Any
 from app.queries.parts.candidates import utilities_of
 from mechanisms.distances.options import Rule
 from mechanisms.model.domains import Attribute, Dataset, GraphDomain, NumericAttribute, TableDomain
+from mechanisms.model.open_domain import OpenAttribute
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 
@@ -14,14 +15,27 @@ from mechanisms.selection import SELECTORS
 BYTE = 256
 
 
+def described_table(dataset: Dataset) -> TableDomain | None:
+    """Returns the domain of a table whose attributes all have public levels; None for others."""
+    domain = dataset.domain
+    return domain if isinstance(domain, TableDomain) and not open_attributes(dataset) else None
+
+
+def open_attributes(dataset: Dataset) -> list[str]:
+    """Returns the names of the attributes of a table whose values are private."""
+    domain = dataset.domain
+    attributes = domain.attributes if isinstance(domain, TableDomain) else ()
+    return [one.name for one in attributes if isinstance(one, OpenAttribute)]
+
+
 def attribute_lists(dataset: Dataset) -> Iterator[list[str] | None]:
     """Yields lists of attributes whose columns have different types; ``None`` means all attributes.
 
     The first list holds the attributes whose values fit a byte, if at least two but not all do.
-    Yields nothing for a dataset that is not a table.
+    Yields nothing for a dataset that is not a table, or that has an open attribute.
     """
-    domain = dataset.domain
-    if not isinstance(domain, TableDomain):
+    domain = described_table(dataset)
+    if domain is None:
         return
     inputs = _inputs(domain)
     narrow = [one.name for one in inputs if len(one.levels) <= BYTE]
@@ -47,12 +61,13 @@ def contexts(dataset: Dataset) -> Iterator[dict[str, Any]]:
 def candidates_of(dataset: Dataset) -> Mapping[str, Mapping[str, Any]]:
     """Returns, for each kind of candidates, an example list that fits the dataset.
 
-    Returns nothing for a table without a class attribute, or if it is neither table nor graph.
+    Returns nothing for a table without a class attribute or with an open one, or if it is neither
+    table nor graph.
     """
-    domain = dataset.domain
-    if isinstance(domain, GraphDomain):
+    if isinstance(dataset.domain, GraphDomain):
         return {"nodes": {"nodes": "all"}}
-    if not isinstance(domain, TableDomain) or domain.class_attribute is None:
+    domain = described_table(dataset)
+    if domain is None or domain.class_attribute is None:
         return {}
     classes = domain.attribute(domain.class_attribute).levels
     inputs = _inputs(domain)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from app.queries.parts.dataset_examples import described_table, open_attributes
 from app.queries.parts.examples import Example, Examples
 from mechanisms.model.domains import Dataset, NumericAttribute, TableDomain
 
@@ -36,9 +37,13 @@ CHAPTERS: dict[str, Any] = {
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields tables that read codes of both widths, numbers, squares, bins and a condition."""
-    domain = dataset.domain
-    if not isinstance(domain, TableDomain):
+    """Yields tables that read codes of both widths, numbers, squares, bins and a condition.
+
+    For a dataset with open attributes it yields tables by the first of them instead.
+    """
+    yield from _open(dataset)
+    domain = described_table(dataset)
+    if domain is None:
         return
     number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
     of_numbers = [
@@ -70,10 +75,23 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         }
 
 
+def _open(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields counts by the first open attribute, and sums by it and another one."""
+    for name in open_attributes(dataset)[:1]:
+        table = {"kind": "table", "delta": "0.001"}
+        yield {**table, "by": [name]}
+        assert isinstance(dataset.domain, TableDomain)
+        numbers = [one for one in dataset.domain.attributes if isinstance(one, NumericAttribute)]
+        for one in numbers[:1]:
+            sums = [{"name": "sum", "attribute": one.name}]
+            where = {"attribute": one.name, "from": one.edges[1]}
+            yield {**table, "by": [name, one.name], "aggregates": sums, "where": where}
+
+
 def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields tables of many margins, of wide sums, and of quantiles between few and many edges."""
-    domain = dataset.domain
-    if not isinstance(domain, TableDomain):
+    domain = described_table(dataset)
+    if domain is None:
         return
     number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
     by_size = sorted(domain.attributes, key=lambda one: len(one.levels))
@@ -102,8 +120,8 @@ def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields a table of all numbers that take Gaussian noise, and one of one cell."""
-    domain = dataset.domain
-    if not isinstance(domain, TableDomain):
+    domain = described_table(dataset)
+    if domain is None:
         return
     number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
     widest = max(domain.attributes, key=lambda one: len(one.levels)).name

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any
 
 from app.queries.parts.candidates import utilities_of
-from app.queries.parts.dataset_examples import candidates_of, selections
+from app.queries.parts.dataset_examples import candidates_of, open_attributes, selections
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
 from mechanisms.model.domains import Dataset
 from mechanisms.model.sensitivity import Sensitivity
@@ -37,6 +37,9 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
         for objective, sensitivity in product(_objectives(names), Sensitivity):
             choices = {"candidates": candidates, "sensitivity": sensitivity.value}
             yield {**query, **objective, **choices}
+    for name in open_attributes(dataset)[:1]:
+        values = {"candidates": {"values_of": name}, "delta": "0.001"}
+        yield {**query, **values, "utilities": [{"name": "count"}]}
 
 
 def _joint(dataset: Dataset) -> Iterator[dict[str, Any]]:

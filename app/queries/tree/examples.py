@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
+from app.queries.parts.dataset_examples import described_table
 from app.queries.parts.examples import Example, Examples, TypicalQuestion
-from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.domains import Dataset
 from mechanisms.model.number import whole_number
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.trees.evolutionary.fitness import SENSITIVITIES
@@ -44,8 +45,8 @@ def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
     The first of each shows what a call takes, the second what a node takes, apart from the records.
     """
-    domain = dataset.domain
-    if isinstance(domain, TableDomain) and domain.class_attribute is not None:
+    domain = described_table(dataset)
+    if domain is not None and domain.class_attribute is not None:
         others = [one for one in domain.attributes if one.name != domain.class_attribute]
         others.sort(key=lambda one: len(one.levels))
         for one in dict.fromkeys(one.name for one in (*others[:1], *others[-1:])):
@@ -61,8 +62,8 @@ def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    domain = dataset.domain
-    if not isinstance(domain, TableDomain) or domain.class_attribute is None:
+    domain = described_table(dataset)
+    if domain is None or domain.class_attribute is None:
         return
     for criterion, sensitivity in product(CRITERIA, Sensitivity):
         yield {
@@ -98,8 +99,8 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields a tree, and a model of tables as those of a forest."""
-    domain = dataset.domain
-    if isinstance(domain, TableDomain) and domain.class_attribute is not None:
+    domain = described_table(dataset)
+    if domain is not None and domain.class_attribute is not None:
         yield {"kind": "tree", "max_depth": 2}
         yield {"kind": "tree", "algorithm": "naive_bayes"}
 

@@ -16,6 +16,7 @@ from app.usecases.answer_files import FORMS
 from privypurse import top_k
 from privypurse.answers.answer import TopK
 from privypurse.answers.tables import Table
+from tests.support.agents import Agent
 from tests.support.service import Service
 
 DESCRIPTION: dict[str, Any] = {
@@ -58,6 +59,15 @@ def counts(reply: Any) -> dict[tuple[str, ...], int]:
     answer = reply.json()["answer"]
     labels = zip(*answer["by"].values(), strict=True)
     return dict(zip(labels, answer["cells"]["count"]["value"], strict=True))
+
+
+def test_agents_get_examples_that_fit_the_table(visits: Service) -> None:
+    """A kind whose examples need public levels has none here."""
+    described = Agent(visits, visits.keys["ana"]).call("describe", dataset="visits")
+    examples = {one["kind"]: one["example"] for one in described["kinds"]}
+    assert examples.keys() == {"statistic", "table", "top_k"}
+    for query in examples.values():
+        assert ask(visits, path="quotes", **query).status_code == 200
 
 
 def test_groups_come_back_above_the_threshold_in_public_order(visits: Service) -> None:

@@ -25,6 +25,7 @@ from mechanisms.kernels.graphs.graph import compressed_rows
 from mechanisms.kernels.graphs.preparation import prepare_graph, prepare_totals
 from mechanisms.model.domains import Dataset, GraphDomain, NeighbouringRelation
 from mechanisms.model.executor import Inline
+from mechanisms.model.open_domain import OpenValues
 from mechanisms.model.records import GraphRecords, Records, TableRecords
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.noise.keystream import SystemRandomness
@@ -101,6 +102,13 @@ def mapped_table(folder: Path, records: TableRecords) -> TableRecords:
         {n: mapped(folder, f"values-{n}", v) for n, v in records.values.items()},
         {n: mapped(folder, f"ordered-{n}", v) for n, v in records.ordered.items()},
         persons=None if records.persons is None else mapped(folder, "persons", records.persons),
+        open_values={
+            name: OpenValues(
+                mapped(folder, f"content-{name}", one.content),
+                mapped(folder, f"ends-{name}", one.ends),
+            )
+            for name, one in records.open_values.items()
+        },
     )
 
 
