@@ -47,7 +47,8 @@ def counts_rho(limit_epsilon_nano: Any) -> bool:
 class AccountRank(IntEnum):
     """The kinds of accounts. Locks are taken in the order of these numbers, narrow before wide."""
 
-    #: One API key with a limit of its own, over all datasets.
+    #: The rank of the account of one API key that has a limit of its own, over all datasets. It is
+    #: the narrowest account, so it is locked first.
     KEY = -1
     ANALYST_ON_DATASET = 0
     ANALYST = 1

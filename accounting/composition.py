@@ -19,9 +19,9 @@ from accounting.rho import LARGEST_FEMTO, Pure, RhoBound, Together
 Composition = Literal["sequential", "parallel"]
 
 
-#: The ρ of a step that releases nothing: 0. Such a step lists the part of a charge that its
-#: mechanism does not spend, for example because one person has several records. Releases whose ρ
-#: another step counts have it too.
+#: The ρ of a step that releases nothing: 0. A price has such a step for the part of a charge that
+#: its mechanism does not spend, as when one person has several records. A release whose ρ another
+#: step of the price already counts has this ρ too.
 NO_RELEASE = Together(())
 
 

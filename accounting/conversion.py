@@ -21,12 +21,13 @@ MOST_EPSILON_NANO = 1000 * NANO
 MOST_COMPOSITION_ATTO = ATTO // 1000
 
 _DIGITS = 50
-#: The decimal digits of the Rényi order α. Its product with δ, which has 18, is exact in 50 digits.
+#: The decimal digits of the Rényi order α. The limit in ρ multiplies α by δ, which has 18 digits,
+#: so the product is exact in 50 digits.
 _ALPHA_DIGITS = 30
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
 _NEAREST = Context(prec=_DIGITS)
-#: The range of ln(α − 1), for the Rényi order α, that the golden-section search covers, and the
-#: number of its steps. Each step leaves 0.618 of the range.
+#: A golden-section search finds the Rényi order α that allows the most ρ. These are the range of
+#: ln(α − 1) that it covers and the number of its steps. Each step leaves 0.618 of the range.
 _FIRST, _LAST, _STEPS = Decimal(-14), Decimal(18), 120
 _SHARE = Decimal("0.61803398874989484820458683436563811772030917980576")
 

@@ -57,8 +57,8 @@ def geometric_sum(epsilon_nano: int, members: int) -> Decimal:
     # Decimal rounds exp to the nearest number, so the next larger number is an upper bound.
     nearest = up.exp(up.divide(Decimal(epsilon_nano), Decimal(NANO)))
     ratio = up.next_plus(nearest) if epsilon_nano else Decimal(1)
-    # ``total`` is S(n), the sum of the first n powers of r, and ``power`` is rⁿ. The binary digits
-    # of ``members`` read so far are n.
+    # Doubling reads the binary digits of ``members`` from the left. After digits that form the
+    # number n, ``total`` is S(n), the sum of the first n powers of r = e^ε, and ``power`` is rⁿ.
     total, power = Decimal(0), Decimal(1)
     for bit in bin(members)[2:]:
         total = up.multiply(total, up.add(Decimal(1), power))

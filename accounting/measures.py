@@ -16,9 +16,10 @@ class Measure(NamedTuple):
 
     name: str
     digits: int
-    #: The column in the table ``query``; the columns of accounts and entries derive from it.
+    #: The column of the table ``query`` with the charge in this measure. The columns for the sums
+    #: of accounts and the changes of entries are named after it.
     column: str
-    #: The column of an account that holds its limit.
+    #: The column of an account with its limit in this measure, or with its δ_c in the last measure.
     limit: str
 
     @property
@@ -31,9 +32,9 @@ class Measure(NamedTuple):
         return f"d_{self.column}"
 
 
-#: Two columns. That of an account is 1 if it allows releases without a finite ε, else 0. That of an
-#: entry is the change of this number; it is null in an entry that changes no limit and in entries
-#: of earlier schemas.
+#: Two columns. The one of an account is 1 if the account allows releases without a finite ε, else
+#: 0. The one of an entry is the change of that number. It is null in an entry that changes no limit
+#: and in entries of earlier schemas.
 GAUSSIAN, MOVED_GAUSSIAN = "lim_gaussian", "d_gaussian"
 
 MEASURES = (

@@ -22,7 +22,7 @@ ATTO = 10**18
 MAX_EPSILON_NANO = 10**9 * NANO
 #: δ = 1 gives no privacy at all, so every amount is below it.
 MAX_DELTA_ATTO = ATTO - 1
-#: The names and digits of ε and δ, which every reply shows.
+#: The names of ε and δ and the decimal places of their units: every reply shows these two amounts.
 _SHOWN = tuple((measure.name, measure.digits) for measure in MEASURES[:2])
 
 
@@ -132,7 +132,7 @@ class PrivacyLoss:
         return {**charge, "epsilon": None} if self.unpriced else {**charge}
 
 
-#: The largest amount of each measure that a charge or a limit may have.
+#: The largest ε and δ that a charge or a limit may have.
 LARGEST = PrivacyLoss(MAX_EPSILON_NANO, MAX_DELTA_ATTO)
 
 

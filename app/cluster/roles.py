@@ -86,8 +86,8 @@ def _listening(comm: Comm, role: Role | None, heard: frozenset[str]) -> Comm:
 
     async def checked(*args: Any, **kwargs: Any) -> Any:
         message = await read(*args, **kwargs)
-        # Only the first message of a conversation is a dict with an operation. Later messages are
-        # lists.
+        # Only the first message of a conversation is a dict with an operation, so only this one is
+        # checked. Later messages are lists.
         if isinstance(message, dict) and "op" in message and message["op"] not in heard:
             log.warning("refused: %s is not for a %s to say", message["op"], role or "stranger")
             comm.abort()

@@ -13,7 +13,8 @@ from storage.files.shared import Shared
 
 log = logging.getLogger("distributed.tasks")
 
-#: A worker keeps at most this many jobs open. The parts of an open job map its arrays only once.
+#: The most jobs that a worker keeps open. An open job keeps its arrays mapped into memory, so that
+#: its next parts need not map them again.
 MOST = 4
 
 
@@ -72,5 +73,5 @@ def tidy() -> None:
             jobs.close_over()
         except Exception:
             # The error is not logged, because its text could quote records. The next call tries
-            # again.
+            # again to close these jobs.
             log.warning("jobs that are over could not be closed")

@@ -207,7 +207,7 @@ class Settings(BaseSettings):
         """Arguments override the environment, which overrides the files in ``secrets``."""
         del dotenv_settings, file_secret_settings
         folder = init_settings().get("secrets") or env_settings().get("secrets")
-        if not folder or not Path(folder).is_dir():  # Unset, or refused by its validator.
+        if not folder or not Path(folder).is_dir():  # Unset, or wrong, which its validator refuses.
             return init_settings, env_settings
         files = SecretsSettingsSource(settings_cls, secrets_dir=folder)
         return init_settings, env_settings, files
@@ -368,8 +368,8 @@ class Settings(BaseSettings):
         Of several processes each has a share of the slots that one process alone would have.
         """
         threads = self.kernel_threads() * self.processes
-        # A query that shares its processor with another waits for it tens of milliseconds at times,
-        # longer than the deadline of a short query allows for. So two processors have two slots. A
+        # Danger: queries that share a processor delay each other by tens of milliseconds at times,
+        # and a short one would miss its deadline. So two processors have two slots and no more. A
         # single processor has two as well, so that short queries need not wait for a long one.
         whole = 2 if threads <= 2 else 3 if threads <= 4 else 4
         return max(1, whole // self.processes)

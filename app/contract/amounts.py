@@ -222,5 +222,5 @@ Allowance = Annotated[
 Limit = Annotated[PrivacyLoss, AsAmounts(LimitFields)]
 #: The sum of an account's charges, or what remains. It has a ρ if the account counts in ρ.
 Charged = Annotated[PrivacyLoss, AsAmounts(LimitFields, ("rho",))]
-#: A limit over all datasets of an analyst.
+#: The limit on one analyst's charges over all datasets together.
 OverallLimit = Annotated[PrivacyLoss, AsAmounts(OverallFields)]

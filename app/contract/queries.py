@@ -39,7 +39,8 @@ class QueryOut(Reply):
         )
 
 
-#: What a row of the history holds of a query, by the names of the row.
+#: The attributes of a row of the query history that a reply shows. The question is not among them,
+#: because it is derived from the request.
 _OF_ROW = [
     str(field.validation_alias or name)
     for name, field in QueryOut.model_fields.items()

@@ -30,5 +30,5 @@ def _plain(text: str) -> str:
     return text
 
 
-#: One paragraph of at most 2,000 characters.
+#: A free text in a request: one paragraph of at most 2,000 characters.
 PlainText = Annotated[str, StringConstraints(max_length=MOST_CHARACTERS), AfterValidator(_plain)]

@@ -24,7 +24,8 @@ STEPS = [
     )
 ]
 TICKS = 6
-#: The most steps of the line that get a mark and a title.
+#: The most steps in the line of the remaining budget that get a mark and a title. The latest ones
+#: get them.
 MARKS = 400
 
 

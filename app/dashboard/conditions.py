@@ -36,8 +36,8 @@ def condition_of(facts: Facts, texts: Form) -> dict[str, Any] | None:
     Raises: InvalidRequest.
     """
     if written := texts.get("where.json"):
-        # This text is only parsed as JSON here. The model of the query validates it later, exactly
-        # as it validates requests to the API.
+        # A condition that a user typed is only parsed as JSON here. The model of the query
+        # validates it later, exactly as it validates requests to the API.
         whole: dict[str, Any] = _json(written)
         return whole
     ticked: dict[str, list[str]] = {}

@@ -150,7 +150,8 @@ class Draft:
         """True if the form holds all of a description, and sends it back unchanged."""
         texts = [*self.texts.values(), *(text for one in self.attributes for text in astuple(one))]
         if any(text != text.strip() for text in texts):
-            # The form strips texts when it is sent, so it would change this description.
+            # The form strips blanks around texts, so it would change this description. The
+            # description is therefore not shown in the form, and the owner registers it as JSON.
             return False
         return bool(
             _canonical(self.description()) == _canonical(_fixed(self.kind) | dict(described))
@@ -255,7 +256,7 @@ def _text(value: Any) -> str:
 
 
 def _canonical(value: Any) -> Any:
-    """The value without members that say nothing, and with numbers that compare as numbers."""
+    """The value without empty members; equal numbers, such as 1 and 1.0, become equal texts."""
     if isinstance(value, Mapping):
         members = {name: _canonical(one) for name, one in value.items()}
         return {name: one for name, one in members.items() if one not in (None, False, "", [], {})}

@@ -203,7 +203,8 @@ def _adapt(children: list[Token]) -> None:
 def _scrollable(html: str) -> str:
     """Tables and code scroll within the page, also by keyboard; an empty paragraph goes."""
     count = iter(range(1, 1000))
-    # Only tags of the renderer match below, because it escapes all tags in the text of a page.
+    # The text of a page cannot contain the tags that are replaced here, because the renderer
+    # escapes it. So only tags that the renderer wrote are replaced.
     frame = '<div class="scroll" tabindex="0" role="region" aria-label="Table {}"><table>'
     html = re.sub("<table>", lambda _: frame.format(next(count)), html)
     html = html.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')

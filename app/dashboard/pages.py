@@ -69,7 +69,8 @@ class UploadPage(Page):
         return request
 
 
-#: Two routers: one for pages in general, and one for the pages that receive a file.
+#: The routes of the dashboard. For ``pages`` a submitted form is parsed first. For ``uploads`` the
+#: page itself reads the form as a stream, because it contains a file.
 pages = APIRouter(route_class=Page, include_in_schema=False)
 uploads = APIRouter(route_class=UploadPage, include_in_schema=False)
 

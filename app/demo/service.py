@@ -130,9 +130,10 @@ def free_port() -> int:
         with socket.socket() as probe, suppress(OSError):
             probe.bind(address)
             probe.listen(1)
-            # The bind above lacks SO_REUSEADDR, so it fails on a port that is still blocked. The
-            # connection below blocks the port for about a minute when it is closed, except for
-            # sockets that all have this option. The service sets it too.
+            # No other caller may get this port within the next minute. So a connection is made and
+            # closed, which blocks the port for about that long. A ``bind`` without SO_REUSEADDR, as
+            # above, then fails. The service can still bind, because its socket and this one have
+            # the option.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             with socket.create_connection(address), probe.accept()[0]:
                 return address[1]

@@ -69,7 +69,8 @@ class Answering:
         self._attempts, self._clock, self._speeds = attempts, clock, speeds
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
         self._warm_up = warm_up
-        #: The queries that are being charged or under way.
+        #: The tasks of queries that are being charged or under way. ``close`` waits for them,
+        #: because their charges stay in the ledger.
         self._running: set[asyncio.Task[Reply]] = set()
         #: The running downloads of node lists from the store of records. Callers that need the same
         #: list wait for one download.

@@ -62,7 +62,7 @@ class Attempt:
     #: Seconds from the beginning of the query to its deadline. Each missed deadline doubles it.
     length: float
     #: The monotonic time until which the caller waits. If the deadline comes later, the reply 202
-    #: leaves before it, and work on the event loop would delay that reply by its run time.
+    #: must leave at this time. Work on the event loop would delay it, so the work runs in a thread.
     awaited_until: float
     #: The work, from the begin on, and the monotonic times at which it started and ended. The
     #: thread that does it notes them itself, because the event loop may come to it much later.
@@ -99,14 +99,16 @@ class Attempts:
         self._ledger, self._queries = ledger, queries
         self._execution, self._randomness = execution, randomness
         self._clock, self._lease, self._scheduler = clock, lease, scheduler
-        #: The number of missed deadlines, and of queries that left later than they were to for any
-        #: reason. They may depend on records, so only the operator sees them, in the metrics.
+        #: The numbers of missed deadlines, and of queries whose reply left after their first
+        #: deadline for any reason. They may depend on records, so only the operator sees them, in
+        #: the metrics.
         self.misses = 0
         self.late = 0
         self._keeper: asyncio.Task[None] | None = None
         self._under_way: dict[UUID, Attempt] = {}
-        #: The kinds of work that this process has run at least once. Without deadlines no kernel is
-        #: loaded before its first query, which must not block the event loop meanwhile.
+        #: The kinds of work that this process has run at least once. Without deadlines, the first
+        #: query of a kind loads its kernels. It runs in a thread, because loading would block the
+        #: event loop.
         self._warm: set[str] = set()
 
     def find(self, query_id: UUID) -> Attempt | None:
@@ -177,7 +179,7 @@ class Attempts:
         raise StillRunning(reservation.query_id)
 
     def _start(self, attempt: Attempt, request: QueryRequest, priced: Priced) -> None:
-        """Begin the work: a light query runs here and now, any other in a thread."""
+        """Begin the work: of a light query mostly on the event loop, of any other in a thread."""
         ticket, kinds = attempt.ticket, priced.cost.work.keys()
         is_awaited = attempt.begin + attempt.length <= attempt.awaited_until
         is_loaded = self._clock.tick > 0 or kinds <= self._warm
@@ -186,7 +188,8 @@ class Attempts:
         try:
             attempt.job = run(self._compute, attempt, request, priced)
         except Exception as error:
-            # The scheduler starts other queries after this one.
+            # The error is stored in the future and not raised here, because the scheduler must
+            # still start other queries after this one.
             attempt.work_started = attempt.work_ended = time.monotonic()
             attempt.job = asyncio.get_running_loop().create_future()
             attempt.job.set_exception(error)
@@ -197,7 +200,8 @@ class Attempts:
             if not job.cancelled() and job.exception() is None:
                 self._warm.update(kinds)
 
-        # The next query of these kinds finds their kernels compiled and loaded.
+        # Once this work has ended, its kernels are compiled and loaded. So light queries of these
+        # kinds may then run on the event loop.
         attempt.job.add_done_callback(warm)
 
     def _compute(
@@ -226,15 +230,17 @@ class Attempts:
             attempt.work_ended = time.monotonic()
 
     async def _outcome(self, attempt: Attempt) -> tuple[int, bytes] | Exception:
-        """Status and body, or the reason why there are none, when they are to be stored."""
+        """Waits until the answer is to be stored. Returns status and body, or an error instead."""
         id, ticket, job = attempt.reservation.query_id, attempt.ticket, attempt.job
         assert job is not None, "the scheduler starts the work when it begins the query"
         if not await self._in_time(job, attempt):
-            # A kernel cannot be stopped: it keeps its slot until it ends, and its result is lost.
+            # The work has missed its last deadline, but a kernel cannot be stopped. The query keeps
+            # its slot until the kernel ends, and the result is dropped.
             job.add_done_callback(read_exception)
             job.add_done_callback(lambda _: self._scheduler.finish(ticket, time.monotonic()))
             return StillRunning(id)
-        # A late event loop may come here after the deadline: then the slot is free one tick later.
+        # A busy event loop may come here after the deadline. Then the slot is freed at the next
+        # tick, and never at the end of the work, which may depend on records.
         elapsed = time.monotonic() - attempt.begin
         end = attempt.begin + self._clock.next_tick(attempt.length, elapsed)
         self._scheduler.finish(ticket, end)

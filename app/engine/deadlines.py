@@ -12,12 +12,13 @@ import math
 from dataclasses import dataclass
 
 #: An answer is stored this many seconds before its deadline, or this share of a tick before it,
-#: whichever is longer.
+#: whichever is longer. So it has been stored when it must leave.
 ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
-#: The seconds after which work is expected to have started, because other light work may begin with
-#: it. The seconds that it may be stopped after that, for a processor or for the interpreter lock.
+#: Work is expected to start within the first number of seconds, because other light work may begin
+#: with it. It may then wait for a processor or for the interpreter lock, in all for the second
+#: number of seconds.
 START, STALL = 0.005, 0.010
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.

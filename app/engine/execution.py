@@ -14,8 +14,9 @@ from typing import ParamSpec, TypeVar
 from mechanisms.model.executor import Executor
 from storage.database.database import Database
 
-#: Seconds after which a thread that waits for the interpreter lock asks for it. Work takes it again
-#: after every kernel: with the 5 ms of the interpreter it would wait longer than it works.
+#: Seconds after which a thread that waits for the interpreter lock makes its holder release it.
+#: Work takes the lock again after every kernel. With the 5 ms that Python has by default, it would
+#: wait longer than it works.
 SWITCH_INTERVAL = 0.0001
 
 P = ParamSpec("P")
@@ -26,8 +27,8 @@ Result = TypeVar("Result")
 def started_pool(threads: int, name: str) -> ThreadPoolExecutor:
     """A pool whose threads all exist: after a charge, no thread may fail to start."""
     pool = ThreadPoolExecutor(threads, thread_name_prefix=name)
-    # A pool starts a thread only if none is idle. So this barrier keeps every thread busy until all
-    # exist.
+    # A pool starts a thread only if none is idle. This barrier keeps every thread busy until all
+    # exist, so that none has to be started after a charge.
     busy = Barrier(threads + 1)
     for _ in range(threads):
         pool.submit(busy.wait)
@@ -114,7 +115,8 @@ class Execution:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
-            # As in a thread: also the panics of libraries in other languages.
+            # As a pool of threads does, this catches also the panics of libraries in other
+            # languages, which are no ``Exception``.
             done.set_exception(error)
         return done
 

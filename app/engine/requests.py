@@ -120,7 +120,7 @@ class QueryRequest(Amounts):
         try:
             return QueryRequest.model_validate_json(stored).in_form(form) == self.in_form(form)
         except ValueError:
-            return False  # no body of today: it was another request
+            return False  # The stored text is not valid today, so it differs.
 
     def in_form(self, form: int) -> bytes:
         """The canonical JSON with the defaults that a stored request of this form had."""
@@ -144,8 +144,8 @@ class Priced:
 
     def __init__(self, request: QueryRequest, dataset: Dataset, in_rho: bool = False) -> None:
         loss, self.in_rho = request.loss, in_rho
-        #: The query that is computed. Danger: it must have the same defaults as the query of the
-        #: price.
+        #: The query that is computed. Danger: it must have the same defaults as the query that is
+        #: priced. Otherwise its answer could lose more than is charged.
         self.query: Query = request.query.in_rho() if in_rho else request.query
         price = self.query.price(dataset, loss)
         # The ledger charges the loss in the request. A price that differs from it is a bug.

@@ -24,7 +24,7 @@ LIGHT = 0.002
 #: a light one its public cost, because it occupies no slot until then.
 QUANTUM, LIGHT_QUANTUM = 1.0, 0.01
 #: Queries whose deadline is more than this many seconds after their beginning may occupy all slots
-#: except one, so that shorter queries need not wait for them. A single slot serves both.
+#: except one. Shorter queries then need not wait for them. A single slot serves both kinds.
 LONG = 10.0
 #: Light queries may take this share of all processors, and one processor at most: the event loop
 #: runs them one after another.

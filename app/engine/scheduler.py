@@ -11,7 +11,8 @@ class Scheduler:
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
-        #: Set to the next instant of the schedule, unless nothing waits or runs.
+        #: The instant for which the timer is set: the next one of the schedule. None if no query
+        #: waits or runs.
         self._instant: float | None = None
         self._timer: asyncio.TimerHandle | None = None
         #: The number of queries that have arrived and have neither begun nor been cancelled.

@@ -90,7 +90,8 @@ class UploadRecovery:
         ticket = await run_in_threadpool(self._files.tickets.find, upload_id)
         closing = ExitStack()
         upload = None
-        # An upload that crashed several processes would probably crash the next one too.
+        # An upload that crashed several processes would probably crash the next one too. So it is
+        # not prepared again after ``MAX_ATTEMPTS``.
         if ticket is not None and ticket.attempts < MAX_ATTEMPTS:
             upload = await self._resumable(upload_id, ticket, closing)
         if upload is None:

@@ -24,8 +24,8 @@ from mechanisms.model.domains import Dataset, TableDomain
 from storage.catalogue.datasets import Datasets, StoredDataset
 from storage.errors import NoRecords, NotFound, StorageError
 from storage.files.folders import remove_folder
+from storage.files.free_space import room
 from storage.files.manifest import check_files, manifest_digest
-from storage.files.room import room
 from storage.ingest.limits import UploadLimits
 from storage.people.users import User, Users
 from storage.records.data_folder import Files
@@ -149,8 +149,8 @@ class Uploads:
         try:
             self._datasets.remove_unused(name)
         except (OSError, StorageError) as error:
-            # Nothing depends on the removal: no query opens these arrays again, and the next call
-            # tries to remove them again.
+            # Nothing depends on the removal of old versions. No query opens their arrays again, and
+            # the next call tries to remove them again.
             log.error("cannot remove old versions", error=type(error).__qualname__)
 
     def limits(self) -> UploadLimits:
@@ -205,7 +205,7 @@ class Uploads:
             self._progress.discard(progress)
             await run_in_threadpool(self._drop, upload.id, upload.ticket)
             await run_in_threadpool(upload.closing.close)
-            with suppress(OSError):  # what stays is swept at a start
+            with suppress(OSError):  # A later sweep removes the rest.
                 await run_in_threadpool(remove_folder, folder)
 
     def _prepare(self, upload: Upload, folder: Path, progress: _Progress) -> int | None:

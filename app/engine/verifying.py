@@ -24,8 +24,8 @@ log = structlog.get_logger("privypurse.verification")
 #: If the last complete verification took less than this many seconds, a verification on request is
 #: complete too. Otherwise it reads new rows alone.
 QUICK = 1.0
-#: After a run on request, the next one waits this many times as long as the run took. So such runs
-#: take less than one part in this many of the time.
+#: After a verification on request, the next one on request waits this many times as long as it
+#: took. So such verifications take less than one part in this many of the time.
 SHARE = 10
 
 
@@ -113,7 +113,7 @@ class Verifier:
             self._latest, self.broke_off = None, True
 
     def _verify(self, requested: bool) -> None:
-        """Verify once. Only what nobody requested is written to the files of heads."""
+        """Verify once. Only a run that nobody requested writes to the files of heads."""
         heads, began = self._heads, time.monotonic()
         heads.refresh()
         latest = self._latest

@@ -14,8 +14,8 @@ import structlog
 
 log = structlog.get_logger("privypurse.warm_up")
 
-#: The wait in seconds before loading is tried again: after the first failure, and at most. Each
-#: further failure doubles it.
+#: The wait in seconds before the loading of kernels is tried again: after the first failure, and at
+#: most. Each further failure doubles it.
 FIRST, LONGEST = 1.0, 600.0
 #: Seconds that a query waits for the kernels at most, and seconds between two checks whether they
 #: are loaded.

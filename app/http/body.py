@@ -9,7 +9,8 @@ from starlette.requests import ClientDisconnect
 
 from app.contract.errors import BodyTooLarge, BodyTooSlow, UnsupportedMediaType
 
-#: The protocol sets this key of ``scope["state"]`` once the whole body has arrived.
+#: ``app.http.protocol`` sets this flag in ``scope["state"]`` once the whole body has arrived. Such
+#: a body is read without a timer, because it can no longer be slow.
 ARRIVED = "arrived"
 
 
@@ -42,7 +43,8 @@ async def read(request: Request, media_type: str, limit: int, seconds: float) ->
         raise UnsupportedMediaType("bodies without Content-Encoding")
     chunks, size, more = [], 0, True
     try:
-        # Most bodies arrive with their headers. To read them takes less time than a timer.
+        # Most bodies arrive together with their headers. To read such a body takes less time than
+        # to set a timer, so it is read without one.
         has_arrived = request.scope.get("state", {}).get(ARRIVED, False)
         async with nullcontext() if has_arrived else asyncio.timeout(seconds):
             while more:

@@ -26,7 +26,8 @@ from app.config.settings import Network
 FOR_PROBES = 16
 #: Seconds between two searches for connections whose client was too slow.
 SWEEP = 0.5
-#: Seconds that clients have to finish after the service was told to stop.
+#: After the signal to stop, clients have this many seconds to finish. Then the connections that
+#: still wait for their clients are closed.
 STOP = 2.0
 
 
@@ -179,7 +180,7 @@ class Connections:
             self._stops_at = asyncio.get_running_loop().time() + STOP
 
     def _groups(self, address: str) -> tuple[Group, ...]:
-        """The groups of a new connection, its address first: it makes room for itself first."""
+        """The groups of a new connection. That of its address is first, so it makes room first."""
         client = client_of(address, self.limits.proxies)
         if client is None:
             return (self.all,)
@@ -190,7 +191,7 @@ class Connections:
         return (self._clients[client], self.all)
 
     def _has_room(self, group: Group) -> bool:
-        """True if the group has room for one more, after closing its longest waiting one."""
+        """True if one more connection fits; the longest waiting one is closed if need be."""
         if group.size < group.limit:
             return True
         connection = group.longest_waiting()

@@ -42,8 +42,8 @@ def _encoded(headers: Mapping[str, str]) -> dict[bytes, bytes]:
 #: The headers of replies with JSON and of all other replies, encoded for ASGI.
 FIXED, FIXED_OF_PAGES = _encoded(HEADERS), _encoded(HEADERS | OF_PAGES)
 JSON = {(b"content-type", b"application/json"), (b"content-type", b"application/problem+json")}
-#: Pages may replace this fixed header, and no other. Without the replacement, browsers would send
-#: forms with the origin "null".
+#: Pages may replace the fixed header ``Referrer-Policy: no-referrer`` by this one, and no other.
+#: Under the fixed one, browsers would send forms with the origin "null", which is refused.
 ADMITTED = (b"referrer-policy", b"same-origin")
 
 

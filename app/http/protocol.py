@@ -52,8 +52,8 @@ class _ReplyTransport(asyncio.WriteTransport):
     def __init__(self, cycle: RequestResponseCycle) -> None:
         super().__init__()
         self._transport = cycle.transport
-        #: None once the head was written. The cycle refers to this object, so an object that kept
-        #: it would wait for the garbage collector.
+        #: The cycle of the request; None once the head of the reply was written. The cycle refers
+        #: to this object, so without None both would stay in memory until a garbage collection.
         self._cycle: RequestResponseCycle | None = cycle
         self._head = b""
 
@@ -62,7 +62,8 @@ class _ReplyTransport(asyncio.WriteTransport):
             head, self._head = self._head, b""
             self._transport.write(b"".join((head, data)))
             return
-        # Before the reply, "100 Continue" is written. A reply to HEAD has no body, and writes none.
+        # The interim "100 Continue" comes before the reply and is not held back. Nor is the head of
+        # a reply to HEAD, because no body follows it.
         if self._cycle is not None and self._cycle.response_started:
             has_length = self._cycle.chunked_encoding is False
             is_apart = has_length and self._cycle.scope["method"] != "HEAD"

@@ -94,12 +94,13 @@ class Route(APIRoute):
         # Pages accept unknown parameters, because old links and forms may still send them.
         self.known_parameters = parameters if path.startswith("/v1/") else None
         self.responses = {**self._own_problems(), **self.responses}
-        #: The path up to its first variable.
+        #: The path up to its first variable. ``matches`` compares it first, because that is fast.
         self._fixed = path.partition("{")[0]
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        # The framework tries one route after another, which took a third of the time of a short
-        # reply. This comparison rejects most of them in a fraction of the time of their patterns.
+        # The framework compares a path with the pattern of one route after another, which took a
+        # third of the time of a short reply. This comparison of texts rejects most routes in a
+        # fraction of it.
         if self._fixed not in scope["path"]:
             return Match.NONE, {}
         return super().matches(scope)

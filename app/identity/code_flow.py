@@ -134,7 +134,7 @@ class CodeFlow:
             yield
         finally:
             self._exchanges[address] -= 1
-            self._exchanges += Counter()  # forgets addresses without exchanges
+            self._exchanges += Counter()  # Drops the addresses with no exchange.
 
     async def _exchange(self, endpoints: Endpoints, code: str, verifier: str) -> str:
         """The ID token for a code, which the provider gives once.

@@ -16,9 +16,11 @@ from app.config.trust import trusted
 
 log = structlog.get_logger("privypurse.identity")
 
-#: The least number of seconds between two attempts to fetch, successful or not.
+#: The least number of seconds between two attempts to fetch a value from the provider, successful
+#: or not. So requests cannot cause a fetch each.
 BETWEEN = 60.0
-#: Seconds after which a value is fetched again, so that a withdrawn key stops working.
+#: A value of the provider, such as its signing keys, is fetched again if it is older than this many
+#: seconds. So a withdrawn key stops working.
 FRESH = 600.0
 #: Seconds after which a value is no longer used, even if the provider cannot be reached.
 BELIEVED = 3600.0

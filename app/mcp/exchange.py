@@ -112,8 +112,8 @@ class Exchange(Response):
             sent = True
             return {"type": "http.request", "body": self._content, "more_body": False}
 
-        # Each message has a manager of its own, because a manager without sessions keeps nothing
-        # between two messages.
+        # Each message gets a session manager of its own. Nothing is lost by that, because a
+        # stateless manager keeps nothing between two messages.
         manager = StreamableHTTPSessionManager(
             SERVER, json_response=True, stateless=True, max_request_body_size=MEGABYTE
         )

@@ -19,8 +19,9 @@ from mechanisms.model.work import Work
 #: The number of rounds by which speeds are fitted to timings. The last thousand rounds change a
 #: speed by less than 1 %.
 ROUNDS = 3000
-#: A measured time above its cost counts this many times as much as one below it. What is above is
-#: found anew after this many rounds.
+#: The fit weighs a time above its predicted cost this many times as much as one below, because work
+#: that is priced too low misses deadlines. Which times are above is worked out anew after so many
+#: rounds of the fit.
 BELOW, STEPS = 30.0, 30
 #: A clock cannot measure growth below this many seconds. Smaller growth counts as this many, so
 #: that no unit of work costs nothing.
@@ -149,8 +150,8 @@ def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floa
             units[row, 2 * names.index(name) + 1] = count
     seconds = np.maximum(_seconds(grown), RESOLUTION)
     some = units.any(axis=1)
-    # If more records give a query no more units of work, its row is all zeros. Then it does not
-    # constrain the time per unit, and its whole time counts as the time of its calls.
+    # If more records give a query no more units of work, its row of ``units`` is all zeros. Then it
+    # says nothing about the time of a unit, and all of its time counts as that of its calls.
     return units, np.where(some, seconds, RESOLUTION)
 
 

@@ -32,16 +32,16 @@ from app.telemetry.metrics import FOLDER
 KEEP_ALIVE = 5
 #: Seconds that running requests have to end after SIGTERM.
 GRACE = 30
-#: Seconds until a process that does not answer the one that watches it is replaced. Compiling and
-#: measuring keep it from answering for some seconds.
+#: The parent process pings each serving process. One that sends no reply for this many seconds is
+#: killed and replaced. Compiling and measuring delay a reply by some seconds.
 HUNG = 15
 #: The number of Linux's ``prctl`` option by which a process gets a signal when its parent ends.
 PR_SET_PDEATHSIG = 1
 #: When Python's garbage collector runs: after this many new objects, and on older ones after every
 #: so many runs. With the default of 700, 10 and 10 it takes 5 % of the time of each query. The
-#: requests of 32 connections hold some thousand objects, so even after 2,000 it runs in vain. A run
-#: on 10,000 objects takes half a millisecond. One on 50,000 new objects, or on all objects, stops
-#: every query for 10 to 40 ms, as long as a deadline.
+#: requests of 32 connections hold some thousand objects, so even after 2,000 it finds nothing to
+#: free. A run on 10,000 objects takes half a millisecond. A run on 50,000 new objects, or on all
+#: objects, stops every query for 10 to 40 ms, as long as a deadline.
 COLLECT_AFTER = 10_000, 2, 200
 
 
@@ -117,7 +117,7 @@ def _application(create: Callable[[Settings], FastAPI], settings: Settings) -> F
 
 
 def _follow_parent() -> None:
-    """End when the process that watches this one ends, also if it is killed: frees the port."""
+    """End when the parent process ends, also if that is killed, so that the port is free."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     parent = parent_process()

@@ -3,8 +3,8 @@
 import os
 import sys
 
-#: How far the event loop stands behind the work of queries for a processor, as ``nice`` counts. At
-#: 10 light queries, which run on it, wait too long.
+#: The number that is added to the ``nice`` value of the event loop, so that queries in threads get
+#: a processor first. With 10, light queries, which run on the event loop, wait too long.
 BEHIND = 5
 
 

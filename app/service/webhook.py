@@ -39,7 +39,7 @@ FILE = "webhook.cursor"
 #: The name of a second file in the data folder. Only the process that holds its lock delivers
 #: notices.
 LOCK = "webhook.lock"
-#: Seconds between two looks.
+#: Seconds between two searches for notices that the webhook has not received yet.
 PERIOD = 10.0
 #: Notices are read up to the last full minute that ended ``LAG_US`` ago. By then every transaction
 #: with a moment in that minute has ended: on PostgreSQL it may be idle for 15 seconds and then run
@@ -133,8 +133,8 @@ class Webhook:
                 self._pause = min(2 * self._pause, LONGEST_PAUSE)
                 return
             self._done[event.id] = event.account
-        # Of the messages sent already, later readings of notices return only those about low
-        # budgets. Such an id stays until the account has changed and its budget is no longer low.
+        # Of the notices sent already, a later search returns again only those of low budgets. So
+        # only their ids stay, until the account has changed and its budget is no longer low.
         low = {event.id for event in notices}
         self._done = {
             id: account
@@ -205,7 +205,8 @@ class Webhook:
         try:
             return int(self._file.read_text("ascii"))
         except ValueError:
-            # A power failure may leave an empty file. Then notices are sent again: those of a day.
+            # A power failure may leave an empty file. Then the notices of the last 24 hours are
+            # sent again, so that none is lost.
             return 0
 
     def _advance(self, us: int) -> None:

@@ -101,7 +101,7 @@ class Lines:
     debug = info = warning = error = critical = msg
 
 
-#: Where the lines of this service go.
+#: Writes the service's own log lines to standard error. Lines of libraries have a handler there.
 lines = Lines(sys.stderr)
 
 

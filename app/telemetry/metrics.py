@@ -40,7 +40,7 @@ GAUGES: dict[str, tuple[str, Merge]] = {
 #: Names a folder in which the processes of one service write their metrics, to show them together.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 NAN = float("nan")
-#: Seconds for which the gauge counts a failed read of a source.
+#: Seconds for which the gauge ``sources_failing`` counts a source whose last read failed.
 REMEMBERED = 3600.0
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -76,7 +76,8 @@ class Metrics:
             lambda verb, route, status: self._requests.labels(verb, route, str(status or "aborted"))
         )
         self._durations = cache(self._seconds.labels)
-        # A gauge may be registered once, and both a scrape and a background thread register it.
+        # To register a gauge twice is an error. A scrape and a background thread may both come to
+        # register it, so they take this lock.
         self._refreshing = Lock()
         self._gauges: dict[str, Gauge] = {}
         self._failures: dict[str, float] = {}

@@ -13,7 +13,7 @@ from app.usecases import catalogue
 from app.usecases.services import Services
 from app.usecases.visibility import require
 from storage.errors import NotFound
-from storage.files.room import has_room
+from storage.files.free_space import has_room
 
 #: The media type of the metrics that ``exposition`` returns.
 EXPOSITION_MEDIA_TYPE = metrics.MEDIA_TYPE

@@ -24,7 +24,8 @@ class Questions:
 
     def of(self, row: QueryRow) -> str | None:
         """The question of a query; None if this version of the service does not offer it."""
-        # Many queries of a list differ in their price alone, which is no part of the question.
+        # Many queries of a list differ in their price alone, which is no part of the question. So
+        # the cached question of one serves the others.
         key = row.dataset, row.version, written(row.request["query"])
         if key not in self._questions:
             self._questions[key] = self._question(*key)

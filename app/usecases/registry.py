@@ -149,5 +149,5 @@ def _unit_name(stored: StoredDataset) -> str:
 
 
 def _variant(loss: Mapping[str, Any]) -> str:
-    """The variant that the parameters belong to; where accounts count in ρ, δ holds their δ_c."""
+    """The variant of differential privacy; δ includes the δ_c of accounts that count in ρ."""
     return "Pure DP" if loss["at_most"]["delta"] == "0" else "Approximate DP"

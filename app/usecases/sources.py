@@ -97,9 +97,9 @@ async def pull(services: Services, caller: Caller, name: str) -> UploadOut:
 
 
 def _close(pieces: Generator[bytes, None, None]) -> None:
-    # Closing a generator fails with ValueError while it runs in a thread, as after an upload that
-    # was cancelled while the source was slow. That thread drops it once the source answers, at the
-    # latest after the source's statement timeout, and so closes it.
+    # To close a generator fails with ValueError while a thread still runs it, as after a cancelled
+    # upload from a slow source. When the source answers or its statement times out, that thread
+    # drops the generator, which closes it.
     with suppress(ValueError):
         pieces.close()
 

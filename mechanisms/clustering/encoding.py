@@ -103,8 +103,9 @@ def _diameter(vectors: Integers) -> int:
 def _spanned(points: Floats) -> Floats:
     """Coordinates in an orthonormal basis of the differences between points."""
     differences = (points[1:] - points[0]).T
-    # The QR decomposition writes the differences as an orthonormal basis times coordinates.
-    # Distances between points follow from the coordinates alone, so the basis is dropped.
+    # The QR decomposition writes the differences between the points as an orthonormal basis times
+    # coordinates. Clustering needs only distances between points, which follow from the
+    # coordinates, so the basis is dropped.
     _, coordinates = np.linalg.qr(differences)
     return np.concatenate([np.zeros((1, len(coordinates))), coordinates.T])
 

@@ -40,9 +40,9 @@ class Rates:
     def of(cls, loss: PrivacyLoss, reach: int, bits: int, moves: int) -> Rates:
         """``moves`` is 1 under add/remove and 2 under replace; ``reach`` is R in grid steps."""
         together = moves * ((1 << bits) + reach)
-        # ``units`` is the noise scale of a count at ε = 1. A count that changes by 1 adds as
-        # much to the sensitivity as a sum that changes by 2^bits grid steps. Rounding up makes the
-        # noise larger, so it is never too small.
+        # The counts and the sums of a cluster share ε. A count that changes by 1 takes as much of
+        # it as a sum that changes by 2^bits grid steps. ``units`` is the noise scale of a count at
+        # ε = 1, in units of 10⁻⁹. It is rounded up, so the noise is never too small.
         units = -(-NANO * together >> bits)
         return cls(
             counts=Rate(loss.epsilon_nano, units),

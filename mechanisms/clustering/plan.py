@@ -22,14 +22,15 @@ from mechanisms.utilities.tables import row_bound
 #: The binary digits of a coordinate after the point: 20, or fewer down to 8. With many attributes,
 #: the noise on sums of 20 digits would exceed the 64 bits of exact arithmetic.
 FINEST, COARSEST = 20, 8
-#: The fewest digits under Gaussian noise. At a small ρ this noise is so wide that, with more
-#: digits, it would exceed exact arithmetic.
+#: The fewest binary digits of a coordinate under Gaussian noise. At a small ρ this noise is so wide
+#: that, with more digits, it would exceed exact arithmetic.
 COARSEST_OF_WIDE = 4
-#: The public rule for the number of starts takes no more of them than fit into this many steps of
-#: all iterations together: about one second.
+#: A public rule chooses the number of starts, that is, of sets of initial centres that are tried.
+#: It takes no more starts than fit into this many steps of all iterations together: about one
+#: second.
 RULE_WORK = 1 << 29
-#: What one row takes besides the distances to all centres, and what each attribute of it takes, as
-#: the number of distances on one attribute that take as long.
+#: The work of one row in an iteration besides its distances to all centres, and the work of each
+#: attribute of the row. The unit is the distance to one centre on one attribute.
 ROW, ATTRIBUTE = 8, 2
 
 
@@ -98,10 +99,10 @@ class ClusteringPlan:
         rows, axes = row_bound(self.dataset), sum(len(one.levels) for one in self.attributes)
         work = len(self.attributes) * self.clusters * rows
         few = [trials for trials in TRIALS if self.releases(trials) * work <= RULE_WORK]
-        # The error of a centre is about the noise scale times √(2·axes), divided by the mean
-        # cluster size; ``axes`` counts the coordinates. Gaussian noise gives σ·√axes divided by it,
-        # where σ² is moves·(1 + attributes)·releases/(2ρ). A replacement is two moves, any other
-        # change is one. More starts are tried only where the error is at most 1.
+        # The error of a centre is the noise of its sums divided by the mean cluster size. On
+        # ``axes`` coordinates, Laplace noise has about its scale times √(2·axes). Gaussian noise
+        # has σ·√axes, where σ² is moves·(1 + attributes)·releases/(2ρ). A replacement is two moves,
+        # any other change is one. More starts are tried only where the error is at most 1.
         if in_rho:
             whole = self.moves * (1 + len(self.attributes))
             each = FEMTO * whole * axes * (self.clusters / rows) ** 2 / 2
@@ -160,8 +161,9 @@ class ClusteringPlan:
         if self.metric is None:
             return (self.moves * len(self.attributes)) << (2 * bits)
         longest = (1 << bits) + isqrt(sum(self.metric.levels)) + 1
-        # Replacing one record within a cluster moves its sums by the difference of two vectors,
-        # which is at most twice as long as the longest one.
+        # Replacing one record within a cluster moves its sums by the difference of two vectors. It
+        # is at most twice as long as the longest vector, so the square of the move is up to four
+        # times as large.
         return (4 if self.moves > 1 else 1) * len(self.attributes) * longest**2
 
     def bits_at(self, loss: PrivacyLoss) -> int:

@@ -54,8 +54,8 @@ class Trials:
         return self.starts * self.iterations
 
 
-#: The numbers of starts among which the public rule chooses. More starts need a larger loss,
-#: because all of them share it.
+#: The numbers of starts, that is, of sets of initial centres, among which the public rule chooses.
+#: More starts need a larger loss, because all of them share it.
 TRIALS = tuple(Trials.of(starts) for starts in (1, 3, 8, 16, 32))
 
 

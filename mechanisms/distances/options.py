@@ -18,12 +18,14 @@ class Context(StrEnum):
     #: A ``Rule`` derives the context from noisy tables of pairs of attributes. These tables are
     #: released anyway, so the context takes no loss of its own.
     BASELINE = "baseline"
-    #: The attributes whose noisy symmetric uncertainty with the target is at least ``threshold``
-    #: times the mean over all attributes.
+    #: The context consists of the attributes whose noisy symmetric uncertainty with the target is
+    #: at least ``threshold`` times the mean over all attributes.
     MEAN_SU = "mean_su"
-    #: The k attributes with the most information about the target, each rated by itself.
+    #: The context consists of the k attributes with the most information about the target, where
+    #: each attribute is rated by itself.
     MAX_RELEVANCE = "max_relevance"
-    #: The set of k attributes with the most information about the target, rated as a set.
+    #: The context is the set of k attributes that together have the most information about the
+    #: target.
     MAX_DEPENDENCY = "max_dependency"
 
 

@@ -36,12 +36,13 @@ MAX_WORK = 20_000_000_000
 
 Pair = tuple[int, int]
 
-#: Dependency contexts count the tables of all sets of attributes where these have at most so many
-#: cells together. Counting takes 64 bytes per cell, copies included. Other sets are visited row by
-#: row.
+#: Contexts by dependency need counts of sets of attributes. Tables of all sets are counted if they
+#: have at most this many cells together. That takes 64 bytes per cell, copies included. Otherwise
+#: every set is visited row by row.
 MOST_CELLS = 1 << 21
-#: What a distance of δ, a row of a subset, and a cell of a subset's table take each, as the number
-#: of pairs (m, β) that are read in the same time; and a table of a pair, as the number of its rows.
+#: The work of one distance of δ, of one row of a subset of attributes, and of one cell of its
+#: table. Their unit is the time of reading one pair (m, β). The last number is the fixed work of a
+#: table of two attributes, as a number of rows.
 DISTANCE, VISIT, CELL, PAIR = 16, 3, 16, 4000
 
 
@@ -61,8 +62,9 @@ class Plan:
     size: int
     tables: int
     baseline: tuple[Pair, ...] | None
-    #: True if noisy tables of all pairs replace the requested selection of contexts, because their
-    #: noise is no larger than that of the tables which a selection leaves.
+    #: True if contexts are derived from noisy tables of pairs, without the private selection that
+    #: the query requests. The noise of these tables is no larger than that of the tables after a
+    #: selection.
     cheaper: bool = False
 
     @property
@@ -121,16 +123,16 @@ class Plan:
             counted, members = NOTHING, self.size
         candidates = comb(len(self.levels) - 1, members)
         cells = sum(self.levels[y] * self._combinations(y, members) for y in self.targets)
-        # The table of entropies has an entry for each row. All subsets are visited for their
-        # entropies, and the candidates of every target once more for δ.
+        # The work of each row: one entry of the table of entropy sums, one visit by every subset of
+        # attributes for its entropy, and one more by every candidate of every target for δ.
         visited = self.subsets + (targets * candidates if self.subsets else 0)
         units = self.rows * (DISTANCE + VISIT * visited)
         if cells <= MOST_CELLS * (members + 1):
             units += CELL * cells
         if options.sensitivity is Sensitivity.LOCAL:
-            # δ is computed at every distance up to the public bound on records. It reads a pair
-            # (m, β) at β distances, and the β of all levels of a candidate together are at most the
-            # rows divided by the classes.
+            # The work of δ, which is computed at every distance up to the public bound on records.
+            # It reads a pair (m, β) at β distances. The β of all levels of a candidate add up to at
+            # most the rows divided by the number of classes.
             units += DISTANCE * self.rows * targets
             units += sum(candidates * (self.rows // self.levels[y]) for y in self.targets)
         name = f"contexts by {options.context} {options.sensitivity}"
@@ -143,9 +145,9 @@ class Plan:
         if self.baseline is not None or self.options.context is not Context.MAX_DEPENDENCY:
             return 0
         m, k = len(self.levels), self.size
-        # With one target, the counted sets are its contexts, alone and with the target. With
-        # several, they are all sets of k and of k + 1 attributes, and each serves every target in
-        # it.
+        # The number of counted sets for contexts of k attributes. One target has each of its
+        # contexts, without and with the target. Several targets have all sets of k and of k + 1
+        # attributes, and each set serves every target in it.
         return comb(m, k + 1) + comb(m, k) if len(self.targets) > 1 else 2 * comb(m - 1, k)
 
     def _combinations(self, target: int, members: int) -> int:
@@ -200,8 +202,8 @@ class Plan:
     def _context_steps(self, loss: PrivacyLoss) -> tuple[Step, ...]:
         options = self.options
         if options.context is Context.MEAN_SU:
-            # Called for its error: it refuses, before the charge, a loss that is too small for
-            # exact noise.
+            # Called only for its error: a loss that is too small for exact noise is refused here,
+            # before the charge.
             self.entropy_rate(self.context_loss(loss))
             bound = self._context_bound(self.context_loss(loss))
             return (Step(f"{self.entropies} noisy entropies, for the context", loss, bound=bound),)
@@ -238,8 +240,8 @@ class Plan:
         if self.options.context is not Context.MEAN_SU:
             return self.options.selector.rho_bound(loss, self.draws)
         one = self.entropy_grid().sensitivity
-        # The noise rate as a fraction, not as a ``Rate``, which would raise. The search for a loss
-        # also tries losses that are too small for exact noise.
+        # The noise rate is computed as a fraction, because ``Rate`` raises an error for a loss that
+        # is too small for exact noise. The search for a loss within ρ also tries such losses.
         rate = loss.epsilon() / (self.entropies * one)
         return LaplaceNoise(rate, self.entropies * one, one)
 
@@ -362,7 +364,8 @@ def _check_limits(plan: Plan) -> None:
         )
     counts = len(plan.pairs) + plan.subsets
     if plan.subsets:
-        # One target: its contexts. Several: all sets of k + 1 attributes.
+        # The limit applies to the contexts of k attributes if there is one target. If there are
+        # several, it applies to all sets of k + 1 attributes.
         several = len(plan.targets) > 1
         m, k = len(levels), plan.size
         if comb(m - (not several), k + several) > MAX_SUBSETS:

@@ -84,9 +84,9 @@ class DenseCounts(SubsetCounts):
 
     def purest(self, target: int, candidates: Sequence[Attributes]) -> RarestPairs:
         classes = self._plan.levels[target]
-        # A pair (m, β) describes a level: m counts its records outside of its rarest class, and β
-        # is one less than the records of that class, at least 0. One level without records, (0, 0),
-        # is added. ``SparseCounts`` adds it too, so both ways of counting give the same pairs.
+        # A level without records has the pair (m, β) = (0, 0). It counts for δ, because further
+        # records may have this level. ``SparseCounts`` never visits such a level and always enters
+        # (0, 0). Here (0, 0) is added too, so that both ways of counting give the same δ.
         tables = [np.zeros((1, classes), np.int64)]
         for candidate in candidates:
             one = tuple(sorted((*candidate, target)))

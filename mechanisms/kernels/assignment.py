@@ -62,7 +62,8 @@ def _assign(
                 distance[cluster] += partial[value, cluster]
         nearest = 0
         for cluster in range(1, clusters):
-            # No branch here: its timing would show which cluster is nearer, and that is private.
+            # Danger: a branch would show by its timing which centre is nearer, which is private.
+            # So arithmetic selects the nearer one.
             nearest += (cluster - nearest) * (distance[cluster] < distance[nearest])
         sizes[nearest] += 1
         for attribute in range(len(codes)):

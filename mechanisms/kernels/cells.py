@@ -130,8 +130,8 @@ def _add_tile(
     numbers = cells.numbers(rows)
     whole = _closed(numbers, cells.size)
     for measure, table in zip(measures, sums, strict=True):
-        # The separate copies of a small table exist for one measure at a time. Copies of the tables
-        # of all measures together would take four times the memory.
+        # The ``SETS`` copies of a small table, which consecutive rows use in turn, exist for one
+        # measure at a time. Copies of the tables of all measures would take four times the memory.
         few = len(table) <= INTERLEAVED
         sets = np.zeros((SETS, len(table)), np.int64) if few else table[np.newaxis]
         if measure.axis is not None:
@@ -153,7 +153,7 @@ def _add_offsets(cells: Integers, codes: Codes, offsets: Integers) -> None:
 
 @compiled
 def _closed(cells: Integers, size: int) -> Integers:
-    """The cells with ``size`` in the place of negative numbers."""
+    """The cell numbers, with ``size`` in place of every negative one."""
     closed = np.empty_like(cells)
     for row in range(len(cells)):
         # A row without a cell has a negative cell number, which ``size`` replaces. The shift gives
@@ -203,8 +203,9 @@ def bins(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np
     for row in range(len(numbers)):
         number, place, step = numbers[row], 0, widest
         while step > 0:
-            # A binary search without a branch. ``place + step`` may lie beyond the last edge. Then
-            # the number is compared with the last edge instead, and the step is not taken.
+            # A binary search without a branch, which would show private numbers by its timing. If
+            # ``place + step`` lies beyond the last edge, the number is compared with the last edge
+            # instead, and the step is not taken.
             next_place = min(place + step, last)
             taken = (edges[next_place] <= number) & (place + step < last)
             place += step * taken

@@ -69,7 +69,8 @@ def _save(files: Any, key: Any, data: Any) -> None:
 
 def _rebuild(rebuild: Callable[..., Any], context: Any, data: Any) -> Any:
     # The compiler needs the intermediate code of a loaded kernel only to compile another kernel
-    # that calls it, but would keep all of it as objects, which take 20 MB. Bytes take a tenth.
+    # that calls it. It would keep this code as objects of 20 MB in all. So the code is kept as
+    # bytes, which take a tenth of that, and parsed when it is needed.
     result = rebuild(context, data)
     library = result.library
     bitcode = library._shared_module.as_bitcode()
@@ -94,7 +95,8 @@ def fingerprint(package: Path) -> str:
 # bits. So each state of the sources has its own cache folder.
 _config: Any = numba.config
 _base = _config.CACHE_DIR or _PACKAGE / "__pycache__"
-#: The hash of the kernel sources that this process runs.
+#: The hash of the kernel sources that this process runs. It names their cache folder. Measured
+#: speeds and cluster jobs with another hash are not used.
 KERNELS = fingerprint(_PACKAGE)
 _config.CACHE_DIR = str(Path(_base) / f"kernels-{KERNELS}")
 _config.CACHE_LOCATOR_CLASSES = (

@@ -7,7 +7,7 @@ from mechanisms.model.sensitivity import Integers
 
 #: A pair (m, β) describes a combination of levels: m counts its records outside of its rarest
 #: class, and β is one less than the records of that class. This number stands for the largest m − β
-#: of an empty list of pairs. It is far below every real one, so an empty list changes no entropy.
+#: of an empty list of pairs. It is far below every real m − β, so an empty list gives the width 0.
 _NONE = -(1 << 60)
 
 
@@ -34,7 +34,8 @@ def widest(
     reached = others if replace else others - rarest
     farthest = np.append(np.maximum.accumulate(reached[::-1])[::-1], _NONE)
     # For each distance t, the number of pairs (m, β) with β above t. They are visited one by one,
-    # and come first, because pairs are sorted by falling β. ``farthest`` stands for all others.
+    # and come first, because pairs are sorted by falling β. Of all others only the largest m − β
+    # (or m under ``replace``) matters, which ``farthest`` holds.
     pairs = np.searchsorted(-rarest, -distances)
     return _widest(others, rarest, sums, distances, farthest, pairs, rows, replace)
 

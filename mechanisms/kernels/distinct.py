@@ -33,7 +33,8 @@ def distinct_persons(
     for start in range(0, cells.rows, TILE):
         rows = slice(start, min(start + TILE, cells.rows))
         numbers = cells.numbers(rows)
-        # Rows outside of all cells are counted in one extra cell, which is dropped at the end.
+        # Rows outside of all cells are counted in one extra cell, which is dropped at the end. So
+        # no branch on a private record is needed.
         whole = np.where(numbers < 0, cells.size, numbers)
         for place, count, last in zip(places, counts, latest, strict=True):
             _count(whole, place, persons[rows], last, count)
@@ -42,7 +43,7 @@ def distinct_persons(
 
 
 def _places(shape: tuple[int, ...], axes: Sequence[int]) -> Integers:
-    """The margin's cell of each cell, and last the number of the margin's cells."""
+    """For each cell of the table its cell in the margin, and last the margin's extra cell."""
     sizes = [shape[axis] for axis in axes]
     size = int(np.prod(sizes, dtype=np.int64))
     numbers = np.arange(size, dtype=np.int64).reshape(

@@ -21,9 +21,9 @@ from mechanisms.model.following import follows_records
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
 
-#: The largest n²·m for which dominators are counted among n points of m ≥ 3 coordinates. This takes
-#: one core about a second. A point is known only up to a box, so the count has two results:
-#: dominators that are possible, and those that are certain.
+#: The largest n²·m for which dominators are counted among n points of m ≥ 3 coordinates. Larger
+#: queries are refused. This takes one core about a second. A point is known only up to a box, so
+#: the count has two results: dominators that are possible, and those that are certain.
 LARGEST_WORK = 2 * 10**10
 #: In the sorted list of each coordinate, every 512th position stores a bitmap of all later points.
 #: The bitmap of any position then takes a stored one and at most 512 single points.
@@ -193,9 +193,9 @@ def _reached_apart(ends: Integers, order: Integers) -> tuple[Integers, Places]:
     n = len(order) >> 1
     numbers, reached = np.empty(2 * n, np.int64), np.empty(2 * n, np.int32)
     # For each upper end of a box, this counts the lower ends that are at most as large, and for
-    # each lower end the upper ones. ``seconds`` counts the lower ends up to position i. Among equal
-    # ends the upper ones come first. So an upper end reads ``equal``, which includes all lower ends
-    # equal to it.
+    # each lower end the upper ones. ``seconds`` counts the lower ends up to position i of the
+    # sorted ends. Among equal ends the upper ones come first. So an upper end reads ``equal``,
+    # which includes all lower ends equal to it.
     seconds, equal = n, n
     last = ends[order[2 * n - 1]]
     for i in range(2 * n - 1, -1, -1):

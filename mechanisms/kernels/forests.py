@@ -92,9 +92,9 @@ def _name(column: Column) -> str:
 
 def _count(arrays: Arrays, part: tuple[Forest, int, int]) -> PartResult:
     forest, start, stop = part
-    # For each tree, row 0 counts the records that it labels positive, and row 1 counts those of
-    # them whose class is positive. The last entry of row 1 counts all records of the positive
-    # class.
+    # For each tree, ``counts[0]`` has the number of records that the tree labels positive, and
+    # ``counts[1]`` the number of these whose class is positive. The last entry of ``counts[1]`` is
+    # the number of all records of the positive class.
     counts = np.zeros((2, forest.trees + 1), np.int64)
     for first in range(start, stop, BLOCK):
         rows = slice(first, min(first + BLOCK, stop))

@@ -54,8 +54,8 @@ def stored_counts(records: TableRecords, names: Names) -> Counts | None:
     if table is None and len(names) == 2:
         turned = records.tables.get(names[::-1])
         table = None if turned is None else turned.T
-    # A copy, because kernels are compiled for its memory layout alone, and because no caller may
-    # write to the stored table.
+    # Returns a copy in row-major order, because kernels are compiled for that memory layout alone,
+    # and because no caller may write to the stored table.
     return None if table is None else np.array(table, np.int64, order="C")
 
 

@@ -24,8 +24,8 @@ Pair = tuple[int, int]
 #: attributes before the next rows are read, so that they stay in the cache.
 BLOCK = 1 << 18
 TILE = 1 << 12
-#: Words of each packed column that are counted for all pairs before the next words are read. 16
-#: columns of them fill a first-level cache.
+#: The number of 64-bit words of each packed column that are counted for all pairs before the next
+#: words are read. So many words of 16 columns fill a first-level cache.
 WORDS = 1 << 8
 
 
@@ -83,7 +83,8 @@ def _count(
                 total += _pair_counts(stacked(here, rows), firsts, seconds, levels, offsets)
         return total
 
-    # Each part holds the counters of all pairs, so there are no more parts than workers.
+    # Each part of the rows has its own counters of all pairs. More parts than workers would only
+    # take more memory.
     counts = sum(executor.map(count, range(parts)), np.zeros(offsets[-1], np.int64))
     for i, index in enumerate(chosen):
         shape = levels[firsts[i]], levels[seconds[i]]

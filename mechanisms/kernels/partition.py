@@ -27,8 +27,9 @@ Nodes = NDArray[np.int32]
 #: A worker reads blocks of ``BLOCK`` rows. Of a block, ``TILE`` rows stay in the cache while all
 #: attributes are counted.
 BLOCK, TILE = 1 << 15, 1 << 12
-#: Attributes of few levels are counted together, up to this many combinations of their levels. The
-#: second number bounds their counters in all nodes, which fit the second-level cache.
+#: Attributes of few levels are counted together, with a counter for each combination of their
+#: levels. The first number bounds these combinations. The second bounds their counters in all nodes
+#: of the tree, so that they fit the second-level cache.
 COMBINATIONS, COUNTERS = 1 << 8, 1 << 16
 #: Up to this many counters, consecutive rows use four separate sets of them, so that two rows of
 #: one cell do not wait for the same counter.
@@ -134,7 +135,8 @@ def _count(
                 for row in range(size):
                     mixed[row] = mixed[row] * width + np.uint32(column[row])
             here = counts[offsets[group] : offsets[group + 1]]
-            # The distance from one set of counters to the next; 0 if all rows share one set.
+            # The distance between the four sets of counters that consecutive rows use, or 0 if all
+            # rows share one set.
             step = np.uint64(cells[group] if len(here) > cells[group] else 0)
             whole = size // 4 * 4
             for row in range(0, whole, 4):

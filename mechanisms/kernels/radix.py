@@ -12,7 +12,7 @@ from mechanisms.model.sensitivity import Integers
 
 Keys = NDArray[np.uint64]
 
-#: The most bits of one digit.
+#: The most bits of one digit of a key. The radix sort passes over all keys once per digit.
 _BITS = 11
 _SIGN = np.uint64(1 << 63)
 
@@ -63,8 +63,8 @@ def order_of(keys: Keys, bits: int = 64) -> Integers:
     n, digits = len(keys), -(-bits // _BITS)
     width = -(-bits // max(digits, 1))
     mask = np.uint64((1 << width) - 1)
-    # Even and odd keys have counters of their own, so that two keys with the same digit do not wait
-    # for the same counter.
+    # Keys at even and at odd positions have separate counters. So two consecutive keys with the
+    # same digit do not wait in the processor for the same counter.
     counts = np.zeros((2, digits, 1 << width), np.int32)
     for i in range(n):
         key = keys[i]

@@ -15,7 +15,7 @@ from mechanisms.model.sensitivity import Integers
 
 #: Stands for the last distance t of a run of equal sensitivities δ(t) that never ends.
 FOREVER = 1 << 62
-#: The distances at which a walk works out δ together.
+#: The number of consecutive distances t whose sensitivities δ(t) are computed together.
 BLOCK = 64
 
 
@@ -53,8 +53,9 @@ def step(hits: int, total: int, bits: int, replace: bool, cap: int, t: int) -> i
             below = (total - t) * (total - t - 1)
         else:
             below = max(total - t, 2)
-    # Doubles divide faster. Their quotient, below 2⁵⁰, is off by less than a half. The whole number
-    # below it is at most two less than the exact quotient rounded up, and never more than that.
+    # Computes ⌈unit / below⌉ by doubles, which divide faster. Their quotient is below 2⁵⁰ and errs
+    # by less than a half. Rounded down, it is never too large and at most two too small. So two
+    # corrections make it exact.
     quotient = int(float(unit) / float(below))
     quotient += quotient * below < unit
     quotient += quotient * below < unit
@@ -111,7 +112,8 @@ def widen(
         factor, bits, cap = members[i, 0], members[i, 1], members[i, 2]
         for j in range(len(widths)):
             inside[j] += factor * step(hit, total, bits, replace, cap, t + j)
-            # The sum of some members of a part never exceeds that of all of them.
+            # δ is the largest sum over the members of a part. No term is negative, so a sum over
+            # the first members alone never exceeds it and may be compared too.
             widths[j] = max(widths[j], inside[j])
 
 
@@ -232,13 +234,14 @@ def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -
                         continue
                     width = widths[place]
                     break
-                # δ never falls, so all steps of this block are equal.
+                # δ never falls as t grows, and the first and the last value of this block are
+                # equal. So all values between them are equal too.
                 width = widths[0]
                 for r in measured:
                     end = last_equal(hits, totals, members, replace, r, t)
                     run = min(run, max(end - t + 1, size))
-            # The number of steps that end before the goal. A division finds it, because a product
-            # could leave 64 bits.
+            # The number of steps of one width that end before the goal. It is computed by a
+            # division, because the product of steps and width could leave 64 bits.
             whole = min((rest - 1) // width, run) if rest > 0 else 0
             t, rest = t + whole, rest - whole * width
             if whole < run:

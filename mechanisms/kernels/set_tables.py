@@ -23,15 +23,17 @@ Counts = NDArray[np.int64]
 #: A set of attributes: their numbers in ascending order.
 Attributes = tuple[int, ...]
 
-#: Rows that are counted for all sets before the next rows are read, so that they stay in the cache.
+#: The number of rows that are counted for all sets of attributes before the next rows are read, so
+#: that they stay in the cache.
 TILE = 1 << 13
-#: Sets are counted as margins of larger sets that contain them. A larger set has at most this many
-#: cells, so that its counters stay in the second-level cache.
+#: Sets of attributes are counted as margins of larger sets that contain several of them. A larger
+#: set has at most this many cells, so that its counters stay in the second-level cache.
 COVER_CELLS = 1 << 13
-#: Above this many sets, no larger sets that contain several of them are searched, because the time
-#: of the search grows with their number.
+#: With more sets of attributes than this, each set is counted by itself. The search for larger sets
+#: that contain several of them would take too long.
 MOST_COVERED = 10_000
-#: Approximate nanoseconds to count one row in one set.
+#: Approximate nanoseconds to count one row in one set of attributes. From them the executor decides
+#: whether other machines share the work.
 STEPS = 1
 
 
@@ -99,8 +101,8 @@ def _grown(
     for x in range(len(levels)):
         if x in cover or cells * levels[x] > COVER_CELLS:
             continue
-        # A larger set of this many attributes grows no further, because listing its subsets would
-        # take too long.
+        # If a larger set has so many subsets, it gets no further attribute, because listing them
+        # would take too long.
         if comb(len(cover), size - 1) > MOST_COVERED:
             break
         rest = (tuple(sorted((*part, x))) for part in combinations(cover, size - 1))

@@ -18,10 +18,11 @@ from mechanisms.model.sensitivity import Integers
 #: The largest goal. A goal is a number that a sum of sensitivities δ(0) + δ(1) + … is to reach. A
 #: sum above this is stored as this number, which changes no comparison with a goal.
 FAR = LIMIT - 1
-#: The candidates that are searched together.
+#: The number of candidates that a binary search processes together, so that their numbers stay in
+#: the fastest cache.
 _BLOCK = 256
 #: If a sum in doubles is above this, the exact sum exceeds every goal. Otherwise the exact sum fits
-#: 64 bits, because the doubles are wrong by far less than LIMIT / 2.
+#: 64 bits, because sums in doubles err by far less than 2⁶¹.
 _CERTAIN = 1.5 * LIMIT
 
 
@@ -106,8 +107,9 @@ def bisected_in_two(goals: Integers, parts: TwoParts, horizon: int) -> Integers:
     one, other = parts.one, parts.other
     exact = np.concatenate((one.exact, other.exact))
     rough = np.concatenate((one.rough, other.rough))
-    # Of each candidate of a block: what it has passed before its list, the first and the last place
-    # of its list, the number that repeats from there on, the steps it may take, and its goal.
+    # Each candidate is searched in one of two lists of prefix sums. For each candidate these arrays
+    # hold the steps before that list, its first and last place, and the number that repeats beyond.
+    # Then follow the most steps in the list, the rest of the goal, and the steps so far.
     passed, first, end, repeated, room, goal, steps = np.empty((7, _BLOCK), np.int64)
     places = np.empty(len(goals), np.int64)
     most = 1
@@ -151,7 +153,7 @@ def _sum_in_two(parts: TwoParts, i: int, t: int) -> int:
     first, second = parts.ones[i], parts.others[i]
     early = _sum(one.exact, one.rough, one.last, first, first + turn)
     late = _sum(other.exact, other.rough, other.last, second + turn, second + t)
-    # Both are below 2⁶², so their sum fits.
+    # The sum of each of the two lists is below 2⁶², so adding them does not leave 64 bits.
     return min(early + late, FAR)
 
 

@@ -20,10 +20,11 @@ from mechanisms.model.following import follows_records
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 
-#: Up to this many combinations of public levels, each combination has a counter. Above it, the rows
-#: are sorted by their combination instead.
+#: A subset of attributes with at most this many combinations of public levels has one counter per
+#: combination. For a larger one, counters could exceed the memory, so its rows are sorted.
 DENSE = 1 << 20
-#: Approximate nanoseconds to count one row in one subset.
+#: Approximate nanoseconds to count one row in one subset of attributes. From them the executor
+#: decides whether other machines share the work.
 STEPS = 4
 
 
@@ -131,8 +132,8 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
         if cells <= dense:
             for row in range(rows):
                 counts[mixed[row]] += 1
-            # Each combination of n rows adds Φ(n), about n·log₂n. Its first row adds it and resets
-            # the counter, so its other rows add Φ(0) = 0.
+            # A combination with n rows adds Φ(n), about n·log₂n, to the sum of an entropy. Its
+            # first row adds Φ(n) and resets the counter, so its other rows add Φ(0) = 0.
             for row in range(rows):
                 total += sums[counts[mixed[row]]]
                 counts[mixed[row]] = 0
@@ -159,9 +160,9 @@ def _purest_levels(
 ) -> Counts:
     rows, classes = codes.shape[1], levels[target]
     labels = codes[target]
-    # ``largest[β]`` is the largest m of any combination of levels. m counts its rows outside of its
-    # rarest class, and β is one less than the rows of that class. Of τ rows the rarest class has at
-    # most τ / classes, which bounds the length.
+    # ``largest[β]`` is the largest m of all combinations of levels with this β. m counts the rows
+    # outside of the rarest class, and β is one less than the rows of that class. The rarest class
+    # has at most rows / classes rows, which bounds β and so the length of ``largest``.
     largest = np.full(rows // classes + 1, -1, np.int64)
     # A combination without records has the pair m = 0, β = 0. The loop never visits such
     # combinations, so the pair is entered here.

@@ -50,8 +50,8 @@ class Executor:
             cut: returns the parts for a number of workers; parts are plain values.
             work: the steps of all parts together, of about a nanosecond each. For a query it must
                 follow from public facts alone, because its duration shows where it runs.
-            done: called with the number of each finished part, one call at a time or on the thread
-                that finished it. An exception from it stops the work.
+            done: called with the number of each finished part, maybe by several threads at the same
+                time. An exception from it stops the work.
         """
 
         def one(numbered: tuple[int, Part]) -> PartResult:

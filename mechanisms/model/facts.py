@@ -23,8 +23,8 @@ class SensitivityFacts:
     terms: str
 
 
-#: The facts of each neighbouring relation. A sensitivity function δ is admissible, which means a
-#: valid bound, for one relation only.
+#: The facts on the sensitivity of a utility, by neighbouring relation. A sensitivity function δ is
+#: admissible for one relation only, so each relation has facts of its own.
 ByRelation = Mapping[NeighbouringRelation, SensitivityFacts]
 
 

@@ -21,7 +21,8 @@ from mechanisms.model.tree_shape import Node, children, nodes
 Ints = NDArray[np.int32]
 #: A test of one attribute: (attribute, code of a level, None) or (attribute, −1, threshold).
 Literal = tuple[str, int, float | None]
-#: A node: (number of its literal, next node if yes, next node if no). A leaf: (−1, class, class).
+#: A node of a flattened tree: (number of its literal, next node if yes, next node if no). A leaf:
+#: (−1, c, c), where c is 1 for the positive class and 0 for any other.
 FlatNode = tuple[int, int, int]
 
 
@@ -108,8 +109,8 @@ def numbered(
         numbers.update(zip(group, count(len(numbers)), strict=False))
     table = np.fromiter(chain.from_iterable(flat), np.int32, 3 * len(flat))
     place, yes, no = table.reshape(-1, 3).T.copy()
-    # A literal is the condition that an inner node asks. Leaves have −1 in place of its number,
-    # which indexes the last element of this array, and that is −1 again.
+    # A literal is the condition that an inner node tests. Leaves have −1 in place of the number of
+    # a literal. As an index, −1 selects the last element of this array, which is −1 again.
     literal = np.array([*(numbers[one] for one in literals), -1], dtype=np.int32)[place]
     return Forest(
         columns=tuple(columns),

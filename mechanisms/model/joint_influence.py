@@ -157,8 +157,8 @@ class EdgeInfluence(JointInfluence):
     def _spread(self, k: int) -> int:
         # The spread of k is the sum of the k largest changes less the sum of the k smallest. It is
         # largest if both ends of the edge and k − 2 inner nodes (their common neighbours) rise
-        # while k other inner nodes fall, or in the reverse case. If one end rises and one falls, it
-        # is the mean of both.
+        # while k other inner nodes fall, or in the reverse case. If one end rises and one falls,
+        # the spread is the mean of these two cases, so it is not larger.
         if k == 1:
             return 2 * self.one
         most, least = max(self.fall, self.rise), min(self.fall, self.rise)

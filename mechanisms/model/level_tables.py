@@ -18,11 +18,12 @@ from mechanisms.model.domains import Dataset, NumericAttribute, TableDomain
 from mechanisms.model.open_domain import OpenAttribute
 from mechanisms.model.records import TableRecords
 
-#: The attributes of a table, one or two, in the order of the description.
+#: The names of the one or two attributes of a stored table of counts, in the order of the
+#: description.
 Names = tuple[str, ...]
-#: The most cells of one stored table, and the most tables of a version. ``level_cells`` of a
-#: description bounds the cells of all of them. Danger: these numbers decide which tables a version
-#: on the disk has, so a change does not fit stored versions.
+#: Danger: these numbers decide which tables of counts a version on the disk has, so a change does
+#: not fit stored versions. They are the most cells of one stored table, and the most tables of a
+#: version. ``level_cells`` of a description bounds the cells of all of them.
 TABLE_CELLS, MOST_TABLES = 1 << 16, 512
 
 
@@ -98,7 +99,8 @@ def cells_as_rows(dataset: Dataset, names: Names) -> TableRecords:
         elif isinstance(attribute, DateAttribute):
             days[name] = np.resize(attribute.starts, size)[codes[name]]
     for column in (*codes.values(), *values.values(), *days.values()):
-        # Like the columns of records. Kernels are compiled anew for arrays that can be written.
+        # Read-only, like the columns of records, because kernels would be compiled anew for arrays
+        # that can be written.
         column.flags.writeable = False
     return TableRecords(codes, values, days=days)
 

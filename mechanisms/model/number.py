@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, nextafter
 
-#: The probability with which each interval contains the true number, and each error bound holds.
+#: The confidence of all answers. It is the probability with which the interval of a released number
+#: contains the true number, and with which an error bound holds.
 CONFIDENCE = 0.95
 
 

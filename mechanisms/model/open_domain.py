@@ -16,8 +16,8 @@ from mechanisms.model.errors import UnsupportedQuery
 MOST_VALUES = 1 << 20
 #: The most texts that a condition on an open attribute lists.
 MOST_LISTED = 100
-#: The steps of a binary search among that many values. Every search takes all of them, so its run
-#: time does not depend on the private values.
+#: The steps of a binary search among ``MOST_VALUES`` values. Every search takes all of these steps,
+#: so its run time does not depend on the private values.
 _STEPS = MOST_VALUES.bit_length()
 
 

@@ -23,7 +23,7 @@ class Amount:
         return Amount(self.calls * times, self.units * times)
 
 
-#: The amount of each kind of work, by the name of the kind.
+#: The most calls and units of each kind of work, such as "rows of tables", by the name of the kind.
 Work = Mapping[str, Amount]
 NOTHING: Work = {}
 

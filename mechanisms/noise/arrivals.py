@@ -15,15 +15,15 @@ from mechanisms.noise.logarithm import ERROR, logarithm
 Floats = NDArray[np.float64]
 
 _UNREAD = np.uint64(12)
-#: The bits of the double 1.0. A random whole number j in the 52 bits of its fraction makes the
-#: double 1 + j·2⁻⁵².
+#: The bits of the double 1.0. With 52 random bits j as its fraction, the double is 1 + j·2⁻⁵². So
+#: subtracting 1 gives the uniform number j·2⁻⁵².
 _ONE = np.float64(1.0).view(np.uint64)
 _CELL = 2.0**-52
 #: The bound that is assumed for the error of an arrival time t, per 1 + |t|. It is twice the proved
 #: error of the two logarithms in t.
 _LOGARITHM = 2.0 * ERROR
 #: A bound on the relative error of each product, quotient, sum or logarithm in the shift of an
-#: arrival time.
+#: arrival time. The shift is the part of that time without randomness.
 _SHIFT = 2.0**-50
 
 

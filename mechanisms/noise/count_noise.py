@@ -12,7 +12,8 @@ from mechanisms.noise.gaussian_sums import sum_half_width
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.unequal_sums import likely_sum_error
 
-#: The law of the noise of one count.
+#: The law of the noise of one count: discrete Laplace of this rate, or discrete Gaussian of this
+#: deviation.
 Law = Rate | Deviation
 
 

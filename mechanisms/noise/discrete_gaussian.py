@@ -45,8 +45,9 @@ class Deviation:
         """The least σ at which Q/(2σ²) is at most ρ: ``squares`` is Q, a bound on Σ change²."""
         if rho_femto < 1:
             raise UnsupportedQuery("the share of one release is less than the smallest rho, 10⁻¹⁵")
-        # Q/(2σ²) ≤ ρ for σ = steps/1024 means steps² ≥ Q·1024²/(2ρ). The quotient and its square
-        # root are rounded up, so the release never exceeds ρ.
+        # The loss is Q/(2σ²), where Q bounds the sum of the squared changes. For σ = steps/1024 it
+        # is at most ρ if steps² ≥ Q·1024²/(2ρ). The quotient and its square root are rounded up,
+        # so the release never exceeds ρ.
         least = -(-FEMTO * squares * GRID * GRID // (2 * rho_femto))
         return cls(isqrt(least - 1) + 1)
 

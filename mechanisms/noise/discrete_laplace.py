@@ -14,7 +14,7 @@ from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, geometric
 from mechanisms.noise.rate import Rate
 
-#: The decimal digits of probabilities: enough to decide without error which one is smaller.
+#: The decimal digits to which probabilities are computed: enough to compare two without error.
 DIGITS = 60
 
 

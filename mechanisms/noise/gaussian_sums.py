@@ -27,10 +27,11 @@ _SMOOTH = 1024
 #: The probabilities of a law are listed up to this many standard deviations from 0. Beyond them
 #: lies a probability below 10⁻⁴⁰.
 _REACH = 14
-#: The work of one probability of a law that a Fourier transform computes, in units of the work of
-#: one that a formula gives.
+#: Public work counts a probability of a noise law as this many if a Fourier transform computes it,
+#: and as one if a formula does.
 _CONVOLUTION = 8
-#: The greatest length of a list of probabilities that a formula gives.
+#: The most probabilities of a noise law that a formula lists: those at the largest standard
+#: deviation for which exact tails are used.
 MOST_PLACES = 2 * _REACH * _SMOOTH + 5
 
 Floats = NDArray[np.float64]

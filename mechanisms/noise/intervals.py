@@ -1,6 +1,7 @@
 """Interval arithmetic of mpmath, and the exact ends of its intervals.
 
-Its public attributes would round or wrap them.
+The public attributes of an mpmath interval round its ends, so the ends are read from the library's
+own exact form.
 """
 
 from fractions import Fraction
@@ -13,7 +14,8 @@ _OF_THREAD = local()
 def intervals(precision: int) -> Any:
     """The arithmetic of this thread, at so many bits.
 
-    Threads share the precision of the library's own one. To make another takes milliseconds.
+    All threads share the global context of mpmath, so one could change the precision of another's
+    numbers. So each thread has a context of its own; to make one takes milliseconds.
     """
     from mpmath.ctx_iv import MPIntervalContext
 

@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from mechanisms.model.randomness import Words
 
 _WORD = 8
-#: Up to this many words, the system's generator is faster than setting up a cipher, and as secure.
+#: Up to this many random words, the generator of the operating system is faster than setting up a
+#: cipher, and as secure.
 SHORT = 128
 #: 1 MiB of zeros, whose encryption is the keystream. Longer draws encrypt them repeatedly.
 _ZEROS = memoryview(bytes(_WORD << 17))

@@ -71,9 +71,9 @@ def _weights_beyond(rate: Rate, terms: int) -> Floats:
     step = float(rate.exponent())
     logs = _log_weights(terms, np.exp(-step), -np.expm1(-step))
     weights = np.exp(logs - logs.max())
-    # The tail of the sum X is a mixture with weights w_k, which are known up to a factor. The
-    # factor follows from their true sum P(X ≥ 0), which is (1 + P(X = 0)) / 2 because the law is
-    # symmetric. P(X = 0) is Σ w_k·q^k.
+    # The tail of the sum X of Laplace noises is a mixture with weights w_k, which are known up to a
+    # factor. The factor follows from their true sum P(X ≥ 0), which is (1 + P(X = 0)) / 2 because
+    # the law is symmetric. P(X = 0) is Σ w_k·q^k, with q = 1 − e^−λ.
     k = np.arange(terms, 0, -1, dtype=np.float64)
     at_zero = float(weights @ np.exp(k * np.log(-np.expm1(-step))))
     sums = np.cumsum(weights) / (2 * weights.sum() - at_zero)
@@ -91,8 +91,8 @@ def _log_weights(terms: int, p: float, q: float) -> Floats:
     """
     logs = np.zeros(terms)
     c = q * (1 + p)
-    # ``ratio`` is the quotient g_i / g_{i−1} of two consecutive coefficients. All coefficients are
-    # positive, so its logarithm exists.
+    # The weights w_k of the mixture are proportional to coefficients g_i. ``ratio`` is the quotient
+    # g_i / g_{i−1} of two consecutive ones. All of them are positive, so its logarithm exists.
     ratio = 0.0
     for i in range(terms - 1):
         back = q * (i - 1) / ratio if i > 1 else 0.0

@@ -24,8 +24,8 @@ _ONE = np.float64(1.0).view(np.uint64)
 _TO_NEXT_POWER = np.uint64(_ONE - np.float64(0.7071067811865476).view(np.uint64))
 _FRACTION_BITS = np.uint64(52)
 _BIAS = np.uint64(1023)
-#: The bits of the double 2⁵². With a whole number below 2⁵² in the fraction, the double is 2⁵² plus
-#: that number. So bit operations convert the exponent to a double.
+#: The bits of the double 2⁵². With a whole number below 2⁵² as its fraction, the double is 2⁵² plus
+#: that number. So bit operations and a subtraction turn the exponent of x into a double.
 _WHOLE = np.float64(2.0**52).view(np.uint64)
 _WHOLE_AND_BIAS = 2.0**52 + 1023.0
 _LN_2 = 0.6931471805599453

@@ -9,7 +9,8 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import ONE
 
-#: Inverting the sign bit of int64 numbers gives uint64 numbers in the same order.
+#: Inverting the sign bit of int64 numbers gives uint64 numbers in the same order. So the k-th
+#: largest number can be determined bit by bit.
 _SIGN = np.uint64(1 << 63)
 
 

@@ -157,9 +157,9 @@ def weighted_race(
     if tail:
         beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
         shift[-1] += beyond
-        # ``magnitude`` bounds the rounding error of the shift, up to a constant factor, by the
-        # absolute values of its terms. The logarithm of 1 − e^−λ is such a term. The rounding of 1
-        # − e^−λ itself may move it as far as that of a number of size one, so one is added.
+        # ``magnitude`` bounds the rounding error of the shift, up to a constant factor, by the sum
+        # of the absolute values of its terms. One term is ln(1 − e^−λ). Rounding its argument may
+        # move the logarithm as far as rounding a number of size one, so one is added.
         magnitude[-1] += 1 - beyond
     words = randomness.stream().words(gaps.size)
     runners = _Groups(words, True, widen, shift, magnitude, counts, tail)
@@ -171,14 +171,14 @@ def weighted_race(
 
 @dataclass(frozen=True)
 class _Runners(ABC):
-    """Private: those who take part, with 64 bits of the uniform variable of each."""
+    """Private: the candidates or groups of a race, with 64 bits of the uniform variable of each."""
 
     words: Words
     gumbel: bool
     widen: float
 
     def bounds(self, places: slice | Integers, *, upper: bool = False) -> Floats:
-        """Lower or upper bounds on the arrivals of those at ``places``."""
+        """Lower or upper bounds on the arrival times of the candidates or groups at ``places``."""
         shift, magnitude = self.shifts(places)
         out, words = np.empty(shift.size), self.words[places]
         bounds_of_arrivals(shift, magnitude, self.gumbel, upper, self.widen, words, out)
@@ -186,16 +186,16 @@ class _Runners(ABC):
 
     @abstractmethod
     def shifts(self, places: slice | Integers) -> tuple[Floats, Floats]:
-        """By how much each is later than its noise alone, and the sizes of what that is made of."""
+        """The part of each arrival time without noise, and the sum of the sizes of its terms."""
 
     @abstractmethod
     def arrival(self, place: int, low: float, high: float) -> Arrival:
-        """One whose bounds do not suffice."""
+        """The arrival at ``place``, to be refined because its bounds do not decide the order."""
 
 
 @dataclass(frozen=True)
 class _Candidates(_Runners):
-    #: How far each score is below the best.
+    #: For each candidate, how far its score is below the largest one.
     gaps: Integers
     rate: Rate
 
@@ -229,7 +229,7 @@ class _Groups(_Runners):
 def _first(
     runners: _Runners, places: Integers, low: Floats, k: int, rate: Rate, randomness: Randomness
 ) -> Integers:
-    """The first k to arrive, in order, all of them at ``places``; ``low`` bounds those from below.
+    """The first k of ``places`` to arrive, in order; ``low`` bounds their arrival times from below.
 
     A bound of infinity marks a group that never arrives.
     """
@@ -260,8 +260,9 @@ def kth_smallest(values: Floats, k: int) -> float:
     """The k-th smallest, in work that does not depend on the values; none may be NaN."""
     if k == 1:
         return float(values.min())
-    # Read as integers, the bits of positive floats have the order of the floats. Those of negative
-    # floats have the reverse order, so all but their sign bit is inverted.
+    # The k-th smallest float is selected by integers in the same order. Read as integers, the bits
+    # of positive floats have this order. Those of negative floats have the reverse order, so all
+    # but their sign bit is inverted.
     keys = _turned((values + 0.0).view(np.int64))
     key = np.array([~kth_largest(~keys, k)], dtype=np.int64)
     return float(_turned(key).view(np.float64)[0])

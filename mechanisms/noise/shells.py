@@ -35,7 +35,8 @@ class Groups(NamedTuple):
     start: Integers
     size: Integers
     shell: Integers
-    #: The words that a round mostly needs: about eight for a group, or as many as its shell.
+    #: The number of random words that suffices for most rounds of tosses. A group of coins needs
+    #: about eight, or as many as the number of its shell if that is less.
     words: int
 
     @classmethod
@@ -92,7 +93,8 @@ def toss(
             at += 1
             if remaining == ZERO:
                 break
-        # Most groups have no survivor.
+        # In most groups no coin survives, that is, has only zeros as its first bits. So this test
+        # saves the loop over the coins.
         if remaining != ZERO:
             for bit in range(size[group]):
                 alive[count] = start[group] + bit

@@ -37,12 +37,12 @@ from mechanisms.noise.shells import DEEPEST, GROUP, Groups, survivors
 #: coin, so that about k do. ln θ is rounded to a multiple of 2^−20: then the logarithm of the odds
 #: against heads, λ·gap + ln θ, is a quotient of whole numbers.
 _THRESHOLD_BITS = 20
-#: The search for ln θ ends when the mean number of heads is within this share of k, or after this
-#: many steps. It leaves out coins that show heads with a probability below e^−_IMPROBABLE. Errors
-#: of the search change only the number of rounds, never the law.
+#: θ divides the odds of all coins. The search for ln θ ends when the mean number of heads is within
+#: this share of k, or after this many steps. It leaves out coins that show heads with a probability
+#: below e^−_IMPROBABLE. Errors of the search change only the number of rounds, never the law.
 _BALANCE, _STEPS, _IMPROBABLE = 2.0**-10, 60, 64.0
-#: The search clips logarithms of odds to this size, at which a coin is almost certain to show heads
-#: or tails. So the odds themselves are doubles that neither overflow nor vanish.
+#: The search for θ clips the logarithms of the odds of coins to this size, at which heads or tails
+#: are almost certain. So the odds themselves are doubles that neither overflow nor vanish.
 _CERTAIN = 256.0
 #: A number slightly above ln 2. A coin may belong to shell j if the logarithm of its odds against
 #: heads is at least j times this. Its probability of heads is then below 2^−j, as a shell requires.
@@ -54,10 +54,11 @@ _ERROR = 2.0**-40
 _UNIT = 2.0**-64
 _WORD = 64
 _LN_2 = math.log(2)
-#: What the first 64 bits of its random number say of a coin; HEADS and TAILS are also truth values.
+#: The side of a coin by the first 64 bits of its random number; OPEN if further bits decide. TAILS
+#: and HEADS are also truth values.
 TAILS, HEADS, OPEN = 0, 1, 2
 #: ln 2^64. If each round succeeds with probability a, the first ln 2^64 / a rounds all fail with a
-#: probability of at most 2^−64.
+#: probability of at most 2^−64. So this quotient is the public bound on rounds.
 _PATIENCE = 64 * _LN_2
 
 
@@ -129,7 +130,7 @@ class _Coins:
     threshold: int
     rate: Rate
     against: Floats
-    #: The bound on the error of each y.
+    #: For each coin, a bound on the error of ``against``, the logarithm of the odds against heads.
     errors: Floats
     shells: Integers
 
@@ -223,7 +224,8 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
     line where most coins are improbable. A step that leaves the bracket of the root halves the
     bracket instead.
     """
-    # How far the score of rank k + 1 is below the one of rank k: 0 if the two are equal.
+    # λ times the distance of the (k + 1)-th largest score from the k-th largest, 0 if they are
+    # equal. It bounds the search for ln θ from below.
     tied = np.count_nonzero(gaps <= 0) > k
     next_one = 0.0 if tied else rate.a / rate.b * int(gaps[gaps > 0].min())
     low, high = -min(next_one, _CERTAIN) - math.log(k + 1) - 1, math.log(gaps.size) + 1

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.rate import Rate
 
-#: The most points of a Fourier transform.
+#: The most points of the Fourier transform that computes the law of a sum of noises. The law of a
+#: wider sum is computed in coarser steps.
 POINTS = 1 << 18
 #: Sums beyond either end of the Fourier transform are neglected. Their probability is at most e to
 #: the minus this number.

@@ -38,8 +38,8 @@ from mechanisms.utilities.egocentric_density import EgocentricDensity
 class Hubs:
     """u(d) = degree·d + density·2^bits, in steps of the grid of the sum; every part is public."""
 
-    #: A score adds up a multiple of the degree and a multiple of the density. These are the
-    #: factors, in grid steps: for one neighbour of a node, and for a density of 2^−bits. Both are
+    #: The utility of a node is a multiple of its degree plus a multiple of its density. These are
+    #: the two factors, in grid steps: for one neighbour, and for a density of 2^−bits. Both are
     #: above 0.
     degree: int
     density: int
@@ -87,9 +87,9 @@ class Hubs:
         least = self.least_degree(clip)
         if least is None:
             return 0
-        # An added edge raises the score of a hub by less than the sum of two terms; the second one
-        # covers the rounding of the density. The first falls with the degree of the hub and the
-        # second grows with it. Each is taken at the degree where it is largest.
+        # An added edge raises the score of a hub by less than the sum of two terms. The first falls
+        # with the degree of the hub. The second, which covers the rounding of the density, grows
+        # with it. Each is taken at the degree where it is largest, so the sum holds for every hub.
         pairs = self.density << self.bits + 1
         falling = Fraction(pairs, (least - 1) * (self.degree * least + pairs))
         growing = Fraction(self.density * self.max_degree, self.degree * self.max_degree + pairs)

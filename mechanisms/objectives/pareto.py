@@ -141,8 +141,8 @@ class Pareto:
             return work(
                 "pareto blocks", passes * reads_of_blocks(count, len(self._members)), passes
             )
-        # With two utilities, one sweep over the sorted candidates counts for each of them those
-        # that dominate it. The sweep takes a logarithmic number of steps per candidate.
+        # With two utilities, one sweep over the sorted candidates counts for each candidate how
+        # many others dominate it. The sweep takes a logarithmic number of steps per candidate.
         units = passes * count * len(self._members) * count.bit_length()
         return work(f"pareto {sensitivity}", units, passes)
 

@@ -25,8 +25,8 @@ from mechanisms.model.sensitivity import Integers
 from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.utility import Grid, Measurement
 
-#: The most bytes of dominator counts that are cached for the next draw. At distances t beyond the
-#: cached ones they are computed again.
+#: The most bytes of cached counts of how many others dominate each candidate. The next draw reuses
+#: them. At distances t beyond the cached ones it counts again.
 CACHE_BYTES = 1 << 26
 
 Counts = tuple[Places, Places]
@@ -38,12 +38,13 @@ class _BoxSequence:
 
     members: Sequence[Measurement]
     grids: Sequence[Grid]
-    #: Where the box of each remaining candidate stands.
+    #: For each remaining candidate, the index of its box, which is the range of its utilities.
     places: Integers
     #: The indices of the candidates and their utilities, in the order of the boxes.
     rest: Integers
     values: Integers
-    #: The sum of the sensitivities over all changes so far, of shape (members, rest).
+    #: The most that all changes so far may have moved each utility: the sum of its δ, of shape
+    #: (members, rest).
     sums: Integers
     changes: int = 0
 
@@ -162,8 +163,8 @@ class ParetoSensitivity(Stepwise):
             self._boxes = self._sequence(self._by_utility())
         for _ in range(self._boxes.changes, t + 1):
             boxes = self._boxes.widened()
-        # ``widen`` moves the ends of a box at most one step beyond the largest utility, so this
-        # bounds them.
+        # A box is the range of a candidate's utilities after some changes. ``widen`` moves its ends
+        # at most one step beyond the largest utility, so these edges bound every box.
         edges = [grid.largest + 1 for grid in self.grids]
         counts = interval_dominators(boxes[:, 0], boxes[:, 1], edges, self.executor)
         return counts[0].take(self._boxes.places), counts[1].take(self._boxes.places)

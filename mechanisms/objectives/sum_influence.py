@@ -24,8 +24,8 @@ from mechanisms.utilities.utility import (
     both_ways,
 )
 
-#: A member of a weighted sum: its utility, the number of the sum's grid steps in one of its own
-#: steps, and its own grid.
+#: A member of a weighted sum: its utility, a factor, and the grid of this utility. One grid step of
+#: the utility counts as this factor in grid steps of the sum.
 Member = tuple[Objective, int, Grid]
 
 

@@ -40,7 +40,7 @@ Groups = Sequence[Sequence[Sequence[WeightedMember]]]
 
 
 def _steps_of(self: "SumSensitivity") -> int:
-    """The lines of all steps up to the horizon, with a line or more per member."""
+    """A bound on the lines that a call runs: some per distance up to the horizon and per member."""
     return (self.horizon + 2) * (4 + 2 * len(list(chain(*chain(*self.groups)))))
 
 
@@ -79,10 +79,10 @@ class SumSensitivity(Stepwise):
         for group in self.groups:
             if len(group) == 1:
                 for member in group[0]:
-                    # The sum of cap − δ(t) over all distances t up to the horizon is needed.
-                    # ``shortfall`` of a member returns it for the largest value of this δ, which
-                    # may be less than the member's public cap. So the difference of the two is
-                    # added once per distance.
+                    # The shifted score needs the sum of cap − δ(t) over all distances t up to the
+                    # horizon, with the public cap of the member. ``shortfall`` of the member takes
+                    # the largest value of this δ in place of the cap. That may be less, so the
+                    # difference is added once per distance.
                     gap = self.horizon * (member.cap - member.delta.cap)
                     short += member.factor * (member.delta.shortfall() + gap)
             else:

@@ -24,7 +24,7 @@ from mechanisms.objectives.pareto import Pareto
 from mechanisms.objectives.sum_influence import Member, sum_influence
 from mechanisms.objectives.sum_sensitivity import SumSensitivity, WeightedMember, in_one_piece
 from mechanisms.objectives.weights import exact_weight, whole_weights
-from mechanisms.utilities.rates import Rate, most_steps
+from mechanisms.utilities.tree_rates import Rate, most_steps
 from mechanisms.utilities.utility import Grid, Measurement, Objective
 
 
@@ -161,7 +161,9 @@ class WeightedSum:
         if sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED):
             chosen = self.weighing(dataset, candidates, sensitivity)
             if all(isinstance(member, Rate) for member, _ in self._terms):
-                # Rates are measured alone and walked together (``in_one_piece``).
+                # All utilities are rates of trees, and ``in_one_piece`` makes a single δ of them.
+                # So each rate takes only the work of the mode ``global``, and δ is computed once
+                # for the sum.
                 own, kind, each = Sensitivity.GLOBAL, f"rates {sensitivity}", count
                 steps = most_steps(dataset, chosen.grid.bits, chosen.weights)
             else:

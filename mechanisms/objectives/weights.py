@@ -9,7 +9,7 @@ from mechanisms.model.errors import UnsupportedQuery
 
 #: The most bits to which weights are rounded: the largest weight becomes at most 2^20.
 FINEST = 20
-#: A weight is 0, or its absolute value lies in this range.
+#: The weight that a query gives a utility is 0, or its absolute value lies in this range.
 SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e12")
 
 

@@ -36,7 +36,8 @@ class Rule:
     #: The ranking of the candidates: the name of a utility, ``pareto``, or ``weighted_sum of`` with
     #: the kind of candidates.
     ranking: str
-    #: The rule is for one candidate ("1"), for several ("2+"), or for both ("any").
+    #: The number of candidates to select for which the rule holds: one ("1"), several ("2+") or
+    #: both ("any").
     k: str
     #: The least ε at which the rule applies, per selected candidate, in units of 10⁻⁹.
     from_nano_each: int
@@ -115,8 +116,8 @@ class Request:
     selector: SelectorName | None
     draws: Draws | None
     rescore: bool = False
-    #: Whether the charge counts in ρ as well: one draw by the exponential mechanism costs a quarter
-    #: of the ρ of permute-and-flip at the same ε.
+    #: Whether the charge counts in ρ as well. If so, ``auto`` draws a single candidate by the
+    #: exponential mechanism, which costs a quarter of the ρ of permute-and-flip at the same ε.
     in_rho: bool = False
 
 

@@ -14,8 +14,8 @@ from mechanisms.objectives import Objective
 from mechanisms.selection.top_k import Plan, clipped_scores
 
 #: A score below the clip counts as the clip. The clip must be so high that one edge moves k clipped
-#: scores together by at most 2 + 1/32 units: one unit for each end of the edge, and 1/32 for all
-#: other nodes together. This is the 32.
+#: scores together by at most 2 + 1/32 units. That is one unit for each end of the edge, and 1/32
+#: for all other nodes together. ``PART`` is this 32.
 PART = 32
 
 

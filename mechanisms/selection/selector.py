@@ -42,12 +42,13 @@ class Selector(ABC):
     #: it rests.
     description: str
     source: str
-    #: The catalogue's sentence on an equivalent mechanism: the noise with which the candidate of
-    #: the largest noisy score has the same law.
+    #: A sentence for the catalogue on an equivalent mechanism. It names the noise on scores for
+    #: which the candidate of the largest noisy score has the same law.
     noisy_max: str
     #: Draws k indices together from private scores at a noise rate, such as ``noise.race.race``.
     sample: Callable[[Integers, int, Rate, Randomness, Executor], Integers]
-    #: Draws one index from each row of scores, as ``sample`` with k = 1 from each row by itself.
+    #: Draws one index from each row of a table of scores. Each row is a selection of its own, with
+    #: the law of ``sample`` at k = 1.
     sample_rows: Callable[[Integers, Rate, Randomness], Integers]
     #: The exact law of one draw as a function of p = e^−λ, any rational number in (0, 1). The rate
     #: is λ = ε / 2^(q + 1) for scores of q bits.

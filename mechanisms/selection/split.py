@@ -24,8 +24,8 @@ SHORTLIST_SHARE = Fraction(1, 10)
 class Split:
     """From this ε on, a shortlist holds this many more than k; None stands for no shortlist."""
 
-    #: The split holds from the larger of two ε on, in units of 10⁻⁹: a fixed one, and one per
-    #: selected candidate.
+    #: The least ε at which the split applies, in units of 10⁻⁹: the larger of a fixed ε and of an ε
+    #: per selected candidate.
     from_nano: int
     from_nano_each: int
     #: The shortlist holds k candidates and this share of k in addition, at least one candidate.

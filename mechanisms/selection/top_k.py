@@ -146,8 +146,8 @@ def draw_steps(
     (one,) = selector.steps(loss, 1, draws)
     steps = a_release_each(one.what, loss, k, lambda share: selector.rho_bound(share, 1))
     for step in steps:
-        # Called for its error: each draw is a selection of its own, whose loss must be in the range
-        # of exact arithmetic.
+        # Called only for its error. Each draw is a selection of its own, so the loss of each draw
+        # must be in the range of exact arithmetic.
         selector.steps(step.loss, 1, draws)
     return steps
 

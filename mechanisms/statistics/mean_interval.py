@@ -17,8 +17,8 @@ from math import exp, expm1, floor, isfinite
 
 from mechanisms.noise.rate import Rate
 
-#: The number of means that are tried between the public bounds, and the number of bisections that
-#: then locate each end of the interval.
+#: The interval holds every mean that agrees with the released sum and count. It is found by trying
+#: this many means between the public bounds and by this many bisections for each of its ends.
 _POINTS, _REFINEMENTS = 129, 60
 #: The relative margin for rounding errors of a probability. It can only widen the interval.
 _MARGIN = 1e-9
@@ -65,8 +65,8 @@ def mean_interval(
 
     points = [lower + (upper - lower) * i / (_POINTS - 1) for i in range(_POINTS)]
     if pair.count > 0:
-        # The quotient of the released sum and count fits them best, so it is tried too. Otherwise a
-        # narrow interval between two of the other means would be missed.
+        # The quotient of the released sum and count is the mean that agrees best with both, so it
+        # is tried too. Otherwise a narrow interval between two of the other means would be missed.
         best = min(max(pair.origin + pair.total / pair.count, lower), upper)
         points = sorted({*points, best})
     fitting = [i for i, point in enumerate(points) if fits(point)]
@@ -77,7 +77,7 @@ def mean_interval(
     low = points[0] if first == 0 else _end(fits, points[first], points[first - 1])
     high = points[-1] if last == len(points) - 1 else _end(fits, points[last], points[last + 1])
     # Each number was rounded down by less than a grid step, so the true mean may lie higher by up
-    # to one step.
+    # to one step. The upper end of the interval is raised by this step.
     return low, min(high + pair.total_step, upper)
 
 

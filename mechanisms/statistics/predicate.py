@@ -304,8 +304,9 @@ def _check_open(leaf: Mapping[str, Any]) -> None:
 def _value_holds(
     body: Mapping[str, Any], codes: Any, values: OpenValues
 ) -> Callable[[slice], Truths]:
-    # Codes are doubled, so they are even. A listed text that occurs in no row gets an odd number,
-    # which equals none of them. The largest integer at the end keeps every search inside the list.
+    # The codes of texts that occur in rows are doubled, so they are even. A listed text that occurs
+    # in no row gets an odd number and so matches no row. The largest integer at the end keeps every
+    # search inside the list.
     listed = np.append(values.doubled_codes(tuple(body["in"])), np.iinfo(np.int64).max)
 
     def met(rows: slice) -> Truths:

@@ -120,7 +120,7 @@ class Quantile(Part):
         )
 
     def _ordered(self, context: QueryContext) -> tuple[NDArray[np.float64], int]:
-        """Return private numbers in ascending order, and how many of the first count.
+        """Return private numbers in ascending order, and how many of them, from the first, count.
 
         These are of the rows that meet the condition.
         """
@@ -132,8 +132,9 @@ class Quantile(Part):
         for start in blocks(context.dataset):
             rows = slice(start, min(start + BLOCK, len(numbers)))
             met_rows[rows] = met(rows)
-        # Rows that do not meet the condition become infinite and are sorted to the end. So the work
-        # follows from the number of all rows.
+        # The number of rows that meet the condition is private. The numbers of the other rows
+        # become infinite and are sorted to the end. So the work follows from the number of all
+        # rows.
         ordered = sorted_numbers(np.where(met_rows, numbers, np.inf))
         return ordered, int(met_rows.sum())
 

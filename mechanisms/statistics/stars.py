@@ -27,10 +27,11 @@ from mechanisms.statistics.grid import Plan, whole_plan
 from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
 from mechanisms.statistics.statistic import Measurement, Part
 
-#: The largest supported bound m on the neighbours of a node without one of its edges. Up to it the
-#: global sensitivity 2·C(m, 3) of stars of four leaves is far below 2⁶³.
+#: The largest supported public bound m on the other neighbours of a node at one end of an edge. Up
+#: to it, the global sensitivity 2·C(m, 3) of stars of four leaves is far below 2⁶³.
 LARGEST_SHARED = 1 << 20
-#: The most pairs of degrees that can determine the local sensitivity.
+#: The most pairs of degrees of two nodes that can determine the local sensitivity of stars. How
+#: many pairs do is private, so this many are always read.
 MOST_PAIRS = 3
 
 

@@ -170,7 +170,7 @@ class TableColumns:
         return suppressed(counts, self._plan.dataset.minimum_count)
 
     def _suppressed_of(self, margin: Margin | None) -> Truths:
-        """The suppressed numbers of the cells or of a margin; a sum of no cells is one."""
+        """The suppressed numbers of the cells or of a margin, also sums without a visible cell."""
         assert self._suppressed is not None
         own = self._suppressed.get(self._axes(margin))
         return self._summands(margin or ()) == 0 if own is None else own

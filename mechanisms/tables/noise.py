@@ -23,8 +23,8 @@ from mechanisms.noise.laplace_sums import half_width, variance
 from mechanisms.noise.rate import Rate
 
 Floats = NDArray[np.float64]
-#: The exponents t that are tried in a bound on weighted sums of noises, as shares of the largest
-#: valid t. The least bound is used.
+#: The exponents t of Chernoff bounds on weighted sums of noises, as shares of the largest valid t.
+#: Every t gives a bound that holds, so the least bound is used.
 _TRIALS = np.concatenate([np.geomspace(1e-6, 0.5, 120), 1 - np.geomspace(0.5, 1e-4, 40)])
 #: The number of exponents that are tried, and how many sums are bounded in one vectorised step.
 TRIES, _BLOCK = len(_TRIALS), 1 << 10

@@ -19,9 +19,10 @@ Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 #: The indices of the axes that a table or a margin has, ascending.
 Axes = tuple[int, ...]
-#: A total would reveal a single suppressed cell, so a second cell of its line is suppressed too.
-#: This may leave a single one in another line, so the step is repeated. The number of repetitions
-#: is fixed, so the work is public. A total that then still has a single cell is suppressed itself.
+#: A total would reveal the only suppressed cell that it sums, so a second cell of this total is
+#: suppressed too. That may leave a single one in another total, so the step is repeated. The number
+#: of repetitions is fixed, so the work is public. A total that then still has a single suppressed
+#: cell is suppressed itself.
 PASSES = 8
 
 

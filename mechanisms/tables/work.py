@@ -15,8 +15,8 @@ from mechanisms.tables.parts import Part
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import Margin
 
-#: The fixed time of one look-up in the law of a sum of noises, as the number of noises whose terms
-#: take as long.
+#: The width of an interval is found by trial. Each trial evaluates the law of a sum of noises. This
+#: is the fixed time of a trial, as the number of noises in the sum that take as long.
 LOOK = 200
 
 
@@ -60,7 +60,7 @@ def looks(noise: Noise, terms: int) -> int:
 
 
 def _sums(plan: TablePlan, margin: Margin | None) -> Iterator[tuple[Noise, int]]:
-    """The noise and the number of terms of each number that has a width."""
+    """For each number with an interval, its noise and how many such noises its sum has."""
     of: dict[tuple[Part, Margin | None], Noise] = {
         (one.part, one.margin): one.noise for one in plan.measurements
     }

@@ -17,7 +17,7 @@ TREES = 8
 #: ``id3`` is expected to be best only with this many times the records that it needs to split the
 #: root by the attribute of most levels.
 _ROOTS = 2
-#: It also needs at least this number / (ε of one split) records for each pair of classes.
+#: ``id3`` also needs at least this number / (ε of one split) records for each pair of classes.
 _PER_SPLIT = 16
 #: Naive Bayes is expected to be best only with at least this number / (ε of one count) records.
 _PER_COUNT = 50

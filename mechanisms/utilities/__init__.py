@@ -7,10 +7,10 @@ from mechanisms.utilities.egocentric_betweenness import EgocentricBetweenness
 from mechanisms.utilities.egocentric_density import EgocentricDensity
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.h_index import HIndex
-from mechanisms.utilities.hits import TrueNegatives, TruePositives
 from mechanisms.utilities.information_gain import InformationGain, MutualInformation
 from mechanisms.utilities.max import Max
-from mechanisms.utilities.rates import TrueNegativeRate, TruePositiveRate
+from mechanisms.utilities.tree_hits import TrueNegatives, TruePositives
+from mechanisms.utilities.tree_rates import TrueNegativeRate, TruePositiveRate
 from mechanisms.utilities.utility import Utility
 
 _CATALOGUE: tuple[Utility, ...] = (

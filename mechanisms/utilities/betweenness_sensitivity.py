@@ -146,7 +146,8 @@ class CoDegreeForm(ClosedForm):
         one number serves the latter. Once true, both stay true.
         """
         k = np.arange(5, self._top + 1, dtype=np.int64)
-        # Larger m than D − 1 are never reached.
+        # The co-degree m after t changes never exceeds D − 1. The last entry, a larger number,
+        # stands for no such m.
         least = np.append(k, self.max_degree + self.horizon)
         behind = np.arange(self.max_degree + 1, dtype=np.int64)
         of_degree = least[np.searchsorted(k * (k - 5), 4 * behind, side="right")]

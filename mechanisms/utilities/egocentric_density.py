@@ -139,7 +139,7 @@ class DensitySensitivity(ClosedForm):
 
     degree: Integers
     #: δ in grid steps, indexed by d − t for degree d and distance t, up to the public bound on
-    #: degrees. Entries 0 and 1 equal entry 2.
+    #: degrees. Entries 0 and 1 equal entry 2, because δ(t) is 2 / max(d − t, 2).
     steps: Integers
     cap: int
     horizon: int

@@ -91,7 +91,7 @@ class RateSensitivity(rates.Rates):
         "trees of equal counts are taken together", lambda self: 64 * (self.hits.size + 2048)
     )
     def _kinds(self) -> Integers:
-        """Equal numbers for candidates with equal totals whose same members have s = 0."""
+        """Numbers the candidates by kind: by their totals, and by the rates for which s = 0."""
         never = (self._fewer == 0).astype(np.int64)
         return classes(*self.totals, *(never[:0] if self.replace else never))[0]
 

@@ -58,8 +58,8 @@ def adopt_once(database: Database, log: HeadsLog) -> int | None:
         accounts = connection.execute(select(func.count()).select_from(budget_account)).scalar_one()
         if accounts and not log.exist:
             return _adoption(log)(connection)
-        # This fact states that heads are published from now on. If their file is missing later, it
-        # was lost.
+        # This fact states that heads are published from now on. If a later start finds no file of
+        # heads, the file was lost, so that start adopts no heads.
         _record(connection, FactKind.UNTOLD_HEADS, HEADS_BEGAN, accounts)
         return None
 

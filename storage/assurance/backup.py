@@ -70,7 +70,7 @@ def _copy(database: Database, data: Path | None, log: HeadsLog, folder: Path) ->
     source = database.engine.url.database
     assert source is not None
     # The published heads are copied before the ledger. Heads that are published later could name
-    # entries that the copy of the ledger lacks.
+    # entries that the copy of the ledger lacks, as if it had lost them.
     if log.path.exists():
         shutil.copyfile(log.path, folder / HEADS)
         (folder / HEADS).chmod(0o600)
@@ -99,7 +99,8 @@ def _copy_database(source: Path, target: Path) -> None:
     """Copy the state of a SQLite database at one moment, while other connections write to it."""
     target.touch(0o600)
     with closing(sqlite3.connect(source)) as reading, closing(sqlite3.connect(target)) as writing:
-        # All pages in one step: with writers between steps, the backup would restart endlessly.
+        # All pages are copied in one step. If other connections write between two steps, SQLite
+        # begins the copy again, so a copy in several steps might never end.
         reading.backup(writing, pages=-1)
 
 

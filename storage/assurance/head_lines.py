@@ -81,7 +81,7 @@ class HeadsContent:
 
     ``published``: the furthest state of each account that no operator has superseded.
     ``gone``: accounts that the database lacks, after an operator has accepted their loss.
-    ``marks``: freezes after whose charges the file was written, microseconds since 1970.
+    ``marks``: the moments of freezes whose lost charges these lines have, microseconds since 1970.
     ``began``: the first moment at which the heads of this ledger were known, microseconds; None
     if the lines hold no heads at all. ``damaged``: lines that cannot be read.
     ``streams``: the last fact of each stream of the journal that no other stream named at the
@@ -124,16 +124,16 @@ class HeadsContent:
             self._whole(at_us)
             return
         if kind == "verified":
-            # Lines of earlier versions lack ρ and are ignored. So those accounts are verified from
-            # their first entry, and not from this line on.
+            # Earlier versions of the service wrote lines about verified accounts without ρ, which
+            # are ignored. So the next verification of these accounts begins at their first entry.
             if "uncounted" in fields:
                 self._verify(_verified(fields))
             return
         if kind in ("streams", "accepted-streams", "verified-streams"):
             self._take_streams(kind, at_us, _streams(fields))
             return
-        # Lines of earlier versions lack the limits of the account, and the oldest lack ρ too.
-        # Defaults stand for them.
+        # Heads that earlier versions of the service published lack the limits of the account, and
+        # the oldest lack ρ too. Defaults stand for them.
         more = fields.get("rho_femto", 0), fields.get("unpriced", 0)
         charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"], *more)
         head, limits = bytes.fromhex(fields["head"]), tuple(fields.get("limits", ()))
@@ -145,9 +145,9 @@ class HeadsContent:
         if kind == "accepted" or last is None or state.seq > last.seq:
             self.published[state.account] = state
         if kind in ("accepted", "gone"):
-            # After an accepted rollback the chain continues from another entry, and the number of a
-            # lost account may be given to a new one. So what was verified of the account no longer
-            # holds.
+            # After an accepted rollback the chain continues from another entry, and a new account
+            # may get the number of a lost one. So earlier results of verification for this account
+            # are dropped.
             self.verified.pop(state.account, None)
         if kind == "gone":
             self.gone.add(state.account)
@@ -172,11 +172,11 @@ class HeadsContent:
                     self.verified_streams[stream] = seq, head
             return
         if kind == "accepted-streams":
-            # After an accepted rollback, new streams get the numbers of lost ones. So what was
-            # verified of streams no longer holds.
+            # After an accepted rollback, new streams get the numbers of lost ones. So earlier
+            # results of the verification of streams are dropped.
             self.verified_streams.clear()
         elif at_us < self.streams_us:
-            return  # written late by another process
+            return  # another process wrote this line late, after newer heads
         self.streams, self.streams_us = dict(streams), at_us
 
     def lacking(self, other: HeadsContent, at_us: int) -> list[bytes]:

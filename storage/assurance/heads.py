@@ -52,7 +52,7 @@ class HeadsLog:
 
     @property
     def marks(self) -> set[int]:
-        """Freezes after whose charges the files were written: their moments in microseconds."""
+        """The moments of the freezes whose lost charges the files have, microseconds since 1970."""
         return self._content.marks
 
     @property
@@ -142,7 +142,7 @@ class HeadsLog:
         self._append(accepted + [state_line("gone", state, at_us) for state in gone])
 
     def mark(self, freezes_us: Iterable[int]) -> None:
-        """Record that the files have the charges after these freezes, microseconds since 1970."""
+        """Record the moments of freezes whose lost charges the files have, in microseconds."""
         self._append(freeze_lines(freezes_us))
 
     def verify(

@@ -108,7 +108,8 @@ class HeadsFile:
     def _compact(self, at_us: int) -> None:
         """Replace a long file by one with the last state of each account."""
         with self._locked() as old:
-            # The lock excludes other writers, so no line can be appended after this read and lost.
+            # Danger: a line that another process appends between this read and the replacement
+            # would be lost. The lock on the file keeps other writers out meanwhile.
             self.refresh()
             if not self._is_long(os.fstat(old).st_size):
                 return  # another process has already replaced the file by a shorter one
@@ -119,8 +120,8 @@ class HeadsFile:
                 os.fchmod(out.fileno(), os.fstat(old).st_mode & 0o777)
                 _write(out.fileno(), b"".join(whole_file(self.content, at_us)))
             sync(shorter)
-            # Synced before the rename, so a crash leaves either the old file or the new one,
-            # complete.
+            # The new file is synced before it replaces the old one. So after a crash either the old
+            # file or the new one is there, complete.
             os.replace(shorter, place)
             sync(place.parent)
         self.refresh()

@@ -24,7 +24,8 @@ from storage.journal.streams import read_tips
 from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import freeze, frozen_at
 
-#: The most heads of accounts that one statement reads.
+#: The most accounts whose published heads one statement compares with their entries; each adds two
+#: parameters to the statement.
 AT_ONCE = 500
 
 _a, _e, _j = budget_account.c, entry.c, journal.c
@@ -45,11 +46,12 @@ class Publisher:
         deliver: Callable[[Sequence[bytes]], bool] = lambda _lines: True,
     ) -> None:
         self._database, self._log, self._deliver = database, log, deliver
-        #: For each account, the number of the last entry whose head was delivered.
+        #: For each account, the number of the last entry whose head the operator's program
+        #: received.
         self._sent: dict[int, int] = {}
         self._sent_tips: StreamHeads = {}
-        #: True while a ledger that has accounts has no published heads. Then its charges are
-        #: refused.
+        #: True while the ledger has accounts and this process finds no published heads. Then the
+        #: process refuses charges.
         self.lacks_heads = False
         #: The monotonic time of the last comparison with the published heads, and the number of
         #: accounts that were frozen after it.
@@ -153,13 +155,14 @@ class Publisher:
         try:
             frozen = self._database.write(work)
         except StreamAlarm:
-            # The journal stream of this process has lost facts too, so this write was refused. The
-            # second attempt opens a new stream and can succeed.
+            # The database has also lost facts of the stream that this process writes, so the freeze
+            # was refused. The second attempt opens a new stream and can succeed.
             frozen = self._database.write(work)
         with self._database.read() as connection:
             freezes = frozen_at(connection, accounts)
-        # The files of heads still contain the charges that the database has lost. So they also
-        # record the moments of the freezes that followed such a loss.
+        # The files of heads contain the charges that the database lost before these freezes. They
+        # record the moments of the freezes as evidence of that. ``rollback.accept`` refuses files
+        # without these moments, because they may be as old as the backup.
         if not freezes <= self._log.marks:
             self._log.mark(freezes - self._log.marks)
         return frozen

@@ -39,7 +39,7 @@ class Refusals:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counts: Counter[tuple[int, str, str]] = Counter()
-        #: All refusals since this object was made.
+        #: The number of all refusals that this process has counted, also beyond ``MOST``.
         self.total = 0
         self._lock = threading.Lock()
 

@@ -135,7 +135,7 @@ def _causes(
 
 
 def _total(charged: PrivacyLoss, published: Published | None) -> PrivacyLoss:
-    """The sum of all charges of an account that was published after it had lost some."""
+    """The sum of all charges of an account, also of those that only its published head shows."""
     if published is None:
         return charged
     total = _larger(charged, published.charged)
@@ -157,7 +157,8 @@ def _exhausted(limits: list[Limit], charged: PrivacyLoss) -> PrivacyLoss:
         # most the ρ of one charge of all remaining ε, and in the second the sum is within the limit
         # in ρ. So the larger of the two bounds holds in both cases.
         rho = max(limit.rho_femto, charged.rho_femto + pure_femto(lost))
-        # If they fitted the limit in ρ, their ε is unknown. So no later charge may fit by ε.
+        # If the lost charges fitted the limit in ρ, their ε is unknown. So the sum of charges is
+        # marked as having no finite ε, and no later charge fits by ε.
         unpriced = int(limit.rho_femto > 0)
         most = PrivacyLoss(limit.epsilon_nano, limit.delta_atto, rho, unpriced)
         total = _larger(total, most)
@@ -186,16 +187,15 @@ def _holding(limits: list[Limit], total: PrivacyLoss) -> tuple[Limit, PrivacyLos
 
 
 def _limits(old: Limit, published: Published | None) -> list[Limit]:
-    """The limit of an account, and those that it had if a raise was lost."""
+    """The limits that an account may have had, by its row and by its published head."""
     if published is None or not published.limits:
         return [old]
     pairs = zip_longest(old.amounts, published.limits, fillvalue=0)
     epsilon, delta, *in_rho = map(max, *zip(*pairs, strict=True))
     if counts_rho(epsilon):
         return [old, Limit.read((epsilon, delta, *in_rho))]
-    # With a limit in ε above 1000 an account has no limit in ρ. If the published limit has one, it
-    # cannot be combined with the stored limit. The published one is used then, because it is the
-    # later one.
+    # An account with a limit in ε above 1000 has no limit in ρ. So a published limit in ρ cannot be
+    # combined with such a stored limit, and replaces it as the later one.
     return [published.limit] if published.in_rho else [old, Limit(epsilon, delta)]
 
 

@@ -150,7 +150,8 @@ def check_chains(
     return None
 
 
-#: An account before its first entry.
+#: The sums of an account before its first entry, from which a verification of its whole chain
+#: begins.
 _NEW = Verified(
     account=0,
     seq=0,
@@ -277,7 +278,7 @@ class ChainSums:
         return None
 
     def _check_rho(self, kind: int, actor: int) -> str | None:
-        """The contradiction between a limit in ρ, its promise and the charges, or None."""
+        """The contradiction between a limit in ρ, its δ_c and the charges, or None."""
         epsilon, _, rho, composition, *_ = self._limit
         if rho and self.uncounted > 0:
             return "leaves a limit in ρ beside charges that were not counted in ρ"
@@ -286,8 +287,9 @@ class ChainSums:
             self._beyond = beyond and (kind, actor, self._frozen) == (LIMIT_CHANGE, OPERATOR, 1)
             return BEYOND if beyond and not self._beyond else None
         if self._beyond:
-            # After a limit above the one allowed, the entry must unfreeze the account and charge so
-            # much that nothing fits until the account gets another limit.
+            # The previous entry set a limit in ρ above the one that ε and δ_c allow. This entry
+            # must unfreeze the account and charge so much that nothing fits until another limit is
+            # set.
             self._beyond = False
             closed = kind == UNFREEZE and self._charged[3] and self._charged[2] == rho
             return None if closed else BEYOND

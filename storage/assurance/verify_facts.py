@@ -62,8 +62,9 @@ _FREEZES = {
 #: of these rows; for queries, those that had ended before the journal.
 _READ_ONLY = ("settlement", "audit", "query")
 
-#: The key of a row: its table, and the id by which facts name the row. A revision is the number of
-#: changes of a row. A version has none of its own: its facts raise the one of its dataset.
+#: The key of a row: its table, and the id by which facts name the row. Facts also state the
+#: revision of a row, the number of its changes. A version has no revision, so its changes raise
+#: that of its dataset.
 _Place = tuple[str, bytes]
 
 
@@ -82,7 +83,8 @@ class Facts:
     #: For each account, the last entry that a fact names, and the moment from which the account
     #: admits no charge, as this fact states it.
     ends: dict[bytes, tuple[int, Any]] = field(default_factory=dict)
-    #: The number of facts by account id and kind of entry, for the entries that freeze or unfreeze.
+    #: For each pair of an account id and a kind of entry, freeze or unfreeze: the number of facts
+    #: that state such an entry of this account.
     freezes: Counter[tuple[int, int]] = field(default_factory=Counter)
     #: For each query that another process took over: the number and the moment, in microseconds, of
     #: each further attempt.
@@ -179,8 +181,8 @@ def _check_rows(connection: Connection, facts: Facts) -> Bad | None:
         if revision is None:
             continue
         numbers = sorted(facts.revisions[table, key])
-        # Each change of a row raises its revision by one, and facts must state every revision. They
-        # begin at 0 if the migration adopted the row, and otherwise at 1.
+        # Each change of a row raises its revision by one, and facts must state every revision.
+        # Revisions begin at 0 if the migration adopted the row, and otherwise at 1.
         if not _follow(numbers, numbers[0], revision) or numbers[0] not in (0, 1):
             return Bad(table, name, f"is at revision {revision}, its facts at {numbers[-1]}")
     if rows != len(facts.states):

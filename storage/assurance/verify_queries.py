@@ -149,8 +149,8 @@ class _Checker:
                 charged.add(account)
                 if amounts != price:
                     return f"was charged another amount to account {account}"
-                # An analyst's queries may be running when the account over all datasets is opened.
-                # They are charged to it at that moment.
+                # Queries of an analyst may be running when the account over all datasets is opened.
+                # Then the account is charged for them at its opening, and not at their beginning.
                 if at_us != row.created_us and not (
                     account == overall and at_us == self._chains.sums[account].opened_us
                 ):
@@ -252,8 +252,9 @@ class _Checker:
         for id, row in self._chains.rows.items():
             if row.rank != AccountRank.ANALYST:
                 continue
-            # ρ is not compared. An account on one dataset may have been charged the ρ of earlier
-            # queries late. So the sum over accounts may exceed the sum over queries.
+            # ε and δ are compared here and ρ is not. An account on one dataset may have been
+            # charged the ρ of earlier queries late. So sums of ρ over accounts may exceed sums over
+            # queries.
             more = tuple(map(sub, sums[id].carried, self._before[id]))[:NOT_IN_RHO]
             most = recharged[row.analyst_id]
             if min(more) < 0 or any(map(gt, more, most)):

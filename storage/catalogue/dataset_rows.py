@@ -75,7 +75,8 @@ FACTS = (
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,
-    # Also a part of the key of the cache: it changes when the owner replaces the description.
+    # The moment of the description is a part of the key of that cache too. It changes when the
+    # owner replaces the description.
     _d.created_us,
 )
 COLUMNS = (

@@ -64,8 +64,9 @@ class Datasets:
     def __init__(self, database: Database, files: Files) -> None:
         self._database, self._files = database, files
         self.opened = OpenRecords(files, self._folder_of)
-        # Safe to share between threads. The cached facts never become stale, because the key
-        # contains values that change whenever the facts do.
+        # A cache of the parsed descriptions of datasets, safe to share between threads. Its entries
+        # never become stale, because the key contains values that change whenever a description
+        # does.
         self._facts = lru_cache(maxsize=1024)(partial(load_facts, database, files))
 
     def register(
@@ -245,7 +246,8 @@ class Datasets:
             values = {"domain": domain, "nodes_folder": folder}
             if connection.execute(named.values(values)).rowcount == 0:
                 raise AlreadyExists("the nodes of this dataset are known already")
-            # This transaction has locked the row, so a concurrent one cannot replace the labels.
+            # This transaction has locked the row of the dataset, so no concurrent one can replace
+            # the labels.
             self._files.write_labels(dataset_id, labels)
             detail = {"nodes": len(labels)}
             record_dataset(connection, actor.id, dataset_id, "dataset.nodes", detail, nodes=digest)

@@ -20,7 +20,8 @@ from mechanisms.model.domains import (
 from mechanisms.model.open_domain import OpenAttribute
 
 Labels = Sequence[int] | Sequence[str]
-#: The end of the stored domain of a graph whose nodes have names. No other stored domain ends so.
+#: The text with which the stored domain of a graph ends if its nodes have names. No other stored
+#: domain ends with it, so this end shows whether there are names.
 LABELLED = '"labelled":true}'
 KINDS: dict[str, type[Any]] = {
     "graph": GraphDomain,

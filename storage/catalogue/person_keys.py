@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 
 from storage.database.tables import dataset
 
-#: The length of a key in bytes.
+#: The length in bytes of the secret that chooses which rows of a person are kept.
 LENGTH = 32
 _d = dataset.c
 

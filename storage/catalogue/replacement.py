@@ -47,7 +47,8 @@ def replace_description(
         # Danger: the lock below waits for all running charges, and all new charges wait for it. So
         # a replacement that is refused anyway must fail before it takes the lock.
         _require_unused(connection, dataset_id)
-        # Waits for grants that have not committed yet, because the second check would not see them.
+        # Waits for transactions that grant an allowance and have not committed yet, because the
+        # check below would not see their accounts.
         connection.execute(text("LOCK TABLE budget_account IN SHARE ROW EXCLUSIVE MODE"))
     _require_unused(connection, dataset_id)
     versions.refuse(connection, REPLACED, _u.dataset_id == dataset_id, _u.lease_until <= now_us())
@@ -61,8 +62,8 @@ def replace_description(
         "neighbouring": neighbouring.value,
         "records_per_person": records_per_person,
         "fixed_rows": domain.rows if isinstance(domain, TableDomain) else None,
-        # Later than the old moment, even if the clock was set back. The change of this moment
-        # invalidates cached facts and running uploads.
+        # The moment of the new description is later than that of the old one, even if the clock was
+        # set back. Its change invalidates cached descriptions and running uploads.
         "created_us": _later(connection, dataset_id),
     }
     connection.execute(update(dataset).where(_d.id == dataset_id).values(values))

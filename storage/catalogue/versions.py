@@ -32,7 +32,8 @@ from storage.errors import InvalidRecords, NoRecords, NotFound, UploadRunning
 from storage.ledger.freezing import OPERATOR
 from storage.ledger.requests import QueryState
 
-#: The lease of a preparation, microseconds. Each heartbeat of its process extends it.
+#: The lease in microseconds of a process that prepares an upload. Each heartbeat of the process
+#: renews it; after it expires, another process may take the upload over.
 UPLOAD_LEASE_US = 60 * 1_000_000
 
 PREPARING, REFUSED, PUBLISHED = range(3)

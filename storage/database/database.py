@@ -125,7 +125,8 @@ class Database:
         #: Connections to PostgreSQL that write. Each has its own stream of the journal. The most
         #: recently used one is reused first, so that streams stay few and verification quick.
         self._write_pool = engine.pool.recreate()
-        #: Idle connections to SQLite for look-ups.
+        #: Idle connections to SQLite for look-ups. The engine's pool would take longer than a
+        #: look-up.
         self._readers: list[PoolProxiedConnection] = []
         #: SQLite has one writer. The threads of this process wait on this lock. SQLite's own busy
         #: handler, which sleeps and polls, is only for locks of other processes.

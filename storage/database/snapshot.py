@@ -28,7 +28,7 @@ def snapshot(database: Database) -> Iterator[Connection]:
         with _snapshot(database) as connection:
             yield connection
     except Exception as error:
-        # These may be errors that SQLAlchemy has not wrapped, because ``streamed`` uses the
+        # The error may be one that SQLAlchemy has not wrapped, because ``streamed`` uses the
         # driver's own cursors.
         if is_unavailable(error):
             raise Busy("the database cannot answer now") from error
@@ -44,7 +44,8 @@ def _snapshot(database: Database) -> Iterator[Connection]:
             )
         with connection.begin():
             if connection.dialect.name == "postgresql":
-                # Reading may take minutes and is idle between two fetches, so no limit applies.
+                # A snapshot may be read for minutes, and the session is idle between two fetches.
+                # So the time limits on statements and on idle transactions are off.
                 for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
                     connection.execute(text(f"SET LOCAL {limit} = 0"))
             yield connection

@@ -16,8 +16,9 @@ from storage.errors import UnusableDatabase
 #: Seconds for which a write waits for the locks of other processes. Threads of this process wait
 #: for each other on a lock in memory.
 BUSY_SECONDS = 5.0
-#: Once the write-ahead log has so many pages of 4 KB, a commit copies them into the file. Charges
-#: write some pages again and again, and of such a page only the last copy moves.
+#: The number of 4 KB pages in the write-ahead log from which on a commit copies them into the
+#: database file. Charges write the same pages often, and only the last state of a page is copied,
+#: so a long log saves writes.
 LOG_PAGES = 4000
 OLDEST = (3, 37, 0)  # the first version with STRICT tables
 
@@ -25,8 +26,8 @@ REQUIRED = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 # SQLite stores a UUID as 16 bytes, as ``UuidBytes`` does. PostgreSQL has a type for UUIDs.
 sqlite3.register_adapter(UUID, lambda id: id.bytes)
-# The driver searches two protocols for a way to adapt each value of these types, and then uses the
-# value itself. That takes three times as long as these adapters.
+# Without an adapter, the driver searches two protocols for each value of type bytes or None, and
+# then uses the value as it is. That takes three times as long as these adapters.
 for _type in (bytes, type(None)):
     sqlite3.register_adapter(_type, lambda value: value)
 

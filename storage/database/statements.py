@@ -25,8 +25,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.compiler import SQLCompiler
 
-#: Returns the arguments with which the driver runs the statement once. The values have names,
-#: except in ``Each`` on SQLite (one statement for many rows), where they have positions.
+#: A function that turns values into the arguments with which the driver runs a statement once.
+#: Arguments have names, except in ``Each`` on SQLite, where they have positions.
 Arguments = Callable[[Any], Any]
 #: The prefix of the names of the parameters that ``Each`` makes for its columns.
 PREFIX = "each_"

@@ -72,11 +72,11 @@ api_key = _table(
     Column("created_us", Big, nullable=False),
     Column("last_used_us", Big),
     Column("revoked_us", Big),
-    # Moment from which on the key is refused; null for never.
+    # The moment from which on the API key is refused; null if it has no end.
     Column("until_us", Big),
-    # JSON list of the only dataset ids that the key may query; null for all datasets.
+    # JSON list of the ids of the only datasets that the API key may query; null for all datasets.
     Column("datasets", String),
-    # 1 if the key has an account of its own, which is charged too.
+    # 1 if the API key has an account of its own, which is charged beside the others; else 0.
     Column("limited", Small, nullable=False, server_default=text("0")),
     Column("revision", Big, nullable=False, server_default=text("0")),
     CheckConstraint("length(secret_hash) = 32", name="hash"),
@@ -106,8 +106,8 @@ dataset = _table(
     Column("id", Big, primary_key=True),
     Column("name", String, nullable=False, unique=True),
     Column("owner_id", Big, ForeignKey("users.id"), nullable=False, index=True),
-    # The description as registered and its parsed form, as JSON. They never change, except that
-    # the domain of a graph is written when its node list is uploaded.
+    # The description as registered and its parsed form, as JSON. They change only if the owner
+    # replaces an unused description, and when a node list completes the domain of a graph.
     Column("description", String, nullable=False),
     Column("domain", String),
     Column("neighbouring", String, nullable=False),
@@ -222,7 +222,7 @@ budget_request = _table(
     Column("delta_a", Big, nullable=False),
     Column("until_us", Big),
     Column("created_us", Big, nullable=False),
-    # storage.ledger.budget_requests.RequestState
+    # The number of a ``RequestState`` of ``storage.ledger.budget_requests``, such as open.
     Column("state", Small, nullable=False, server_default=text("0")),
     Column("decided_us", Big),
     Column("granted_eps_n", Big),
@@ -308,21 +308,23 @@ entry = _table(
     # The subject: a digest of what the entry binds besides its amounts, such as the request of a
     # charge. It is null in most kinds of entries, and before schema 0003.
     Column("bound", Bytes),
-    # Null if the entry is not counted in ρ: before schema 0009, and in accounts whose ε is too
-    # large for a limit in ρ. In an entry of a limit, the second column has the δ_c.
+    # The change of ρ; null if the entry is not counted in ρ: before schema 0009, and in accounts
+    # whose ε is too large for a limit in ρ. In an entry that changes a limit, ``d_unpriced`` holds
+    # the change of δ_c.
     Column("d_rho_f", Big),
     Column("d_unpriced", Big),
     Column("d_gaussian", Big),  # of limits since schema 0010; null elsewhere
     PrimaryKeyConstraint("account_id", "seq"),
-    # Prevents a second charge or release of a query on one account. The query comes first, so
-    # that this index also finds the entries of a query.
+    # Prevents a second charge or release of a query on one account. The column of the query comes
+    # first, so that this index also finds all entries of a query.
     UniqueConstraint("query_id", "account_id", "kind"),
     CheckConstraint("length(digest) = 32 AND length(head) = 32", name="hashes"),
     CheckConstraint("bound IS NULL OR length(bound) = 32", name="subject"),
     CheckConstraint("kind BETWEEN 1 AND 6", name="kind"),
     Index("ix_entry_at_us", "at_us"),
 )
-# A page of one of these kinds, newest first, reads no charges.
+# An index for pages of entries of one kind other than charges, newest first. It leaves out charges,
+# which are most of the entries.
 _index_where(
     *("entry_no_charge", "kind > 1"), entry.c.kind, entry.c.at_us, entry.c.account_id, entry.c.seq
 )
@@ -378,9 +380,10 @@ journal = _table(
     CheckConstraint("length(digest) = 32 AND length(head) = 32", name="hashes"),
     CheckConstraint("seq > 0 AND kind > 0", name="positive"),
 )
-# Exactly one ending per query.
+# Prevents a second fact that ends the same query.
 _index_where("journal_ending", "kind = 5", journal.c.subject, unique=True)
-# All but what is written for each query.
+# An index of the facts of changes, such as lines of the audit trail. It leaves out the facts of
+# queries, which are most of the journal.
 _index_where("journal_changes", "kind >= 32", journal.c.at_us, journal.c.stream, journal.c.seq)
 
 journal_stream = _table(

@@ -130,8 +130,8 @@ class TextLabels(_Labels[str]):
         ends = np.zeros(1, np.int64)
         if len(array):
             ends = np.frombuffer(offsets, np.int64)[: len(array) + 1]
-        # Arrow has no text buffer if all labels are empty. The buffer may also be longer than the
-        # text.
+        # Arrow has no buffer of texts if all labels are empty, so an empty array stands for it. A
+        # buffer may also be longer than its texts, so the rest of it is cut off.
         content = np.frombuffer(text, np.uint8) if text else np.zeros(0, np.uint8)
         return cls(content[: ends[-1]], ends)
 

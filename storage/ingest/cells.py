@@ -66,7 +66,8 @@ def code_cells(column: Any, attribute: Attribute, values: OpenColumn | None = No
         if isinstance(attribute, NumericAttribute):
             return _code_numbers(column, attribute)
         column = column.cast(pa.string()).dictionary_encode()
-    # A null is appended to the distinct texts, and the index of every missing cell refers to it.
+    # Each distinct text is checked and coded once. A null is appended to these texts for all
+    # missing cells, whose indices refer to it.
     unset = len(column.dictionary)
     texts = pa.concat_arrays([column.dictionary, pa.nulls(1, column.dictionary.type)])
     places = column.indices.fill_null(unset).to_numpy(zero_copy_only=False)

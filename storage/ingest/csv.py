@@ -108,8 +108,8 @@ def _columns(lines: Lines, width: int, type: Any) -> list[Any]:
         read_options=ReadOptions(
             use_threads=False, column_names=names, block_size=len(lines.content) + 1
         ),
-        # pyarrow skips blank lines and lines with a wrong number of cells. The comparison of the
-        # numbers of rows and lines below detects both.
+        # pyarrow skips blank lines and lines with a wrong number of cells without an error. Such
+        # lines are found nevertheless, because the block then has fewer rows than lines.
         parse_options=ParseOptions(invalid_row_handler=lambda _: "skip"),
         convert_options=ConvertOptions(
             column_types=dict.fromkeys(names, type), null_values=[], strings_can_be_null=False

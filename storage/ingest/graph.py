@@ -106,8 +106,8 @@ class EdgeCollector:
         if not pa.types.is_dictionary(column.type):
             return self._nodes.codes(column)
         codes = np.append(self._nodes.codes(column.dictionary), np.int32(-1))
-        # The code −1 of an unknown node is appended, and the index of every missing cell refers to
-        # it.
+        # The code −1 of an unknown node is appended to the codes, and the index of every missing
+        # cell refers to it. So an edge with a missing node is refused as one with an unknown node.
         unset = len(codes) - 1
         places = column.indices.fill_null(unset).to_numpy(zero_copy_only=False)
         coded: NDArray[np.int32] = codes[places]
@@ -139,7 +139,7 @@ class EdgeCollector:
 
 
 def _reached(ends: NDArray[np.int32], before: NDArray[Any]) -> NDArray[np.int64]:
-    """The degree of the node at each end of the edges, counting edges up to and with its own.
+    """The degree of the node at each end of each edge, counted over the edges up to this one.
 
     ``ends``: both nodes of every edge in order. ``before``: the degrees before the first edge.
     """

@@ -115,8 +115,9 @@ def _check_undirected(path: Path) -> None:
     try:
         graph = nx.read_graphml(path)
     except Exception:
-        # NetworkX parses attribute types and extensions of graph editors, which fail by many types
-        # of exception. At this point the document is well-formed, small and without entities.
+        # NetworkX also parses attribute types and extensions of graph editors, and fails on them by
+        # many types of exception. So all are caught. The document was already found to be
+        # well-formed, small and without entities.
         refuse(WHOLE, "graphml", NOT_GRAPHML)
     if graph.is_directed():
         refuse(WHOLE, "not_simple", "the graph is directed")

@@ -31,7 +31,8 @@ MadeUpFormat = Literal["csv", "parquet"]
 MISSING_EVERY = 20
 #: The average number of rows per person, in a table whose rows belong to persons.
 ROWS_EACH = 3
-#: The most digits after the decimal point of a made-up number.
+#: The most digits after the decimal point to which made-up numbers are rounded. More would overflow
+#: a double while rounding.
 MOST_DIGITS = 300
 
 
@@ -81,7 +82,8 @@ def _cells(
                 pa.array(random.integers(len(attribute.levels), size=rows))
             )
         case OpenAttribute():
-            # The values of an open attribute are private, so these are invented.
+            # The description of an open attribute lists no values, so made-up records get invented
+            # ones.
             return pa.array([f"made up {n}" for n in random.integers(20, size=rows).tolist()])
         case DateAttribute():
             return _dates(attribute, rows, random)

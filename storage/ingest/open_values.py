@@ -13,7 +13,7 @@ from mechanisms.model.open_domain import MOST_VALUES, OpenAttribute, OpenValues
 from storage.files.growing_array import GrowingArray
 from storage.ingest.refusals import WHOLE, refuse
 
-#: The most characters of one value.
+#: The most characters that one value of an open attribute may have.
 LONGEST = 256
 _BLOCK = 1 << 20
 

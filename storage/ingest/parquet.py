@@ -45,8 +45,8 @@ def parquet_batches(path: Path, names: Sequence[str], *, limit: int) -> Iterator
                 yield Batch(columns, batch.num_rows, Numbering(first, "row"))
                 first += batch.num_rows
     except (pa.ArrowException, OSError, MemoryError):
-        # Danger: messages of pyarrow may quote records, so none is passed on. A failing disk also
-        # raises OSError and is reported as a damaged file; other operations report the disk.
+        # Danger: messages of pyarrow may quote records, so none is passed on. A failing disk raises
+        # OSError here, as a damaged file does, so it is reported as a damaged file too.
         refuse(WHOLE, "parquet", NOT_PARQUET)
 
 

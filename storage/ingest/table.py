@@ -97,8 +97,8 @@ class RowCollector:
             {name: column.array() for name, column in columns.items()}
             for columns in (self._codes, self._values, self._days)
         )
-        # No table has both persons and open attributes. The codes of open values depend on all
-        # rows, and which rows of a person are kept must depend on no other's.
+        # Danger: which rows of a person are kept must not depend on rows of other persons, and the
+        # codes of open values do. So no table has both persons and open attributes.
         open_values = {}
         for name, column in self._open.items():
             codes[name], open_values[name] = column.sorted(codes[name], self._scratch)

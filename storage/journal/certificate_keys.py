@@ -15,8 +15,8 @@ from storage.database.tables import journal
 from storage.journal.facts import FIRST_CHANGE, FactKind, changed
 from storage.journal.streams import record
 
-#: Each read begins this many microseconds before the previous one. A transaction may commit a fact
-#: later than another transaction whose fact has a later moment, and would be missed otherwise.
+#: Each read of keys also covers this many microseconds before the previous read. Otherwise it would
+#: miss a fact with an earlier moment whose transaction committed only after that read.
 OVERLAP_US = 600 * 1_000_000
 
 _j = journal.c
@@ -60,7 +60,8 @@ class CertificateKeys:
     def _read(self, connection: Connection) -> list[PublicKey]:
         with self._lock:
             now = read_now(connection)
-            # The clock may have been set back since.
+            # The clock may have been set back since the previous read, so the earlier of both
+            # moments counts.
             since = min(now, self._read_us) - OVERLAP_US
             for _, fact in connection.execute(_STATED.where(_j.at_us >= since)):
                 key = json.loads(fact)["state"]

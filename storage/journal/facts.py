@@ -43,8 +43,8 @@ class FactKind(IntEnum):
     UNTOLD_KEY = 97
     UNTOLD_DATASET = 98
     UNTOLD_VERSION = 99
-    #: States that the service publishes heads of accounts from this start on. If their file is
-    #: missing later, it was lost.
+    #: A fact of the first start from which on the service publishes heads of accounts. If a later
+    #: start finds no file of heads, the file was lost.
     UNTOLD_HEADS = 103
 
 

@@ -84,8 +84,8 @@ _ENTRY, _ENTRY_WITH_SUBJECT = (
 _ENTRY_IN_RHO = {
     length: Layout(b"privypurse entry 3", f"q q {length}s q q q q q q") for length in (0, 16)
 }
-#: The encoding of entries that change a limit: δ_c, and then the change of the permission of
-#: releases without a finite ε, 1 or 0 or −1.
+#: The encoding of entries that change a limit. The change of δ_c takes the place of the number of
+#: releases. After it comes the change of the permission: 1, 0 or −1.
 _ENTRY_OF_LIMIT = {
     length: Layout(b"privypurse entry 4", f"q q {length}s q q q q q q q") for length in (0, 16)
 }
@@ -102,7 +102,8 @@ release_subject = Layout(b"privypurse release 1", "16s q q").digest
 #: moments in microseconds: when it was settled, when its answer may leave, when the attempt began
 #: and when its lease ends.
 ending_digest = Layout(b"privypurse ending 2", "16s q q q 32s q q q q").digest
-#: The encoding in ledgers of earlier releases, without the last two moments.
+#: The encoding of the end of a query in ledgers of earlier versions. It lacks the moments when the
+#: attempt began and when its lease ends.
 early_ending_digest = Layout(b"privypurse ending 1", "16s q q q 32s q q").digest
 
 #: A fact of the journal: its stream, moment, kind and actor; then its subject and its text.

@@ -125,12 +125,14 @@ def read_tips(connection: Connection) -> list[Tip]:
     current = {id: opened_us for id, opened_us, *_ in rows}
     opened, named = _NAMES.get(connection.engine, ({}, set()))
     if not opened.items() <= current.items():
-        # Danger: a restored backup lacks streams, and other streams may have been named only by
-        # these. The heads of those are named by no stream now, so all first facts are read again.
+        # Danger: a restored backup lacks streams whose first facts are in the cache. Other streams
+        # that only these facts named are tips again, so the cache is emptied and all first facts
+        # are read again.
         opened, named = {}, set()
     new = current.keys() - opened.keys()
     if new:
-        # Copied before they change, because another thread may be reading the old collections.
+        # The cached collections are copied before they change, because another thread may be
+        # reading them.
         opened, named = dict(opened), set(named)
         first_facts = select(_s.id, FIRST_FACT).where(_s.id.between(min(new), max(new)))
         for id, text in connection.execute(first_facts):

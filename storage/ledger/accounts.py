@@ -38,9 +38,11 @@ LIMITS = (*(_a[measure.limit] for measure in MEASURES), _a[GAUSSIAN])
 SUMS = tuple(_a[measure.charged] for measure in MEASURES)
 #: The columns with the signed amounts by which an entry changes its account, one per measure.
 MOVED = tuple(measure.moved for measure in MEASURES)
-#: The same columns of an entry that changes a limit, which may also change a permission.
+#: The columns with the signed amounts of an entry that changes a limit: one per measure, and the
+#: change of the permission.
 MOVED_LIMIT = (*MOVED, MOVED_GAUSSIAN)
-#: The columns of ``budget_account`` that ``AccountBalance.of`` reads, in their order.
+#: The columns of an account from which ``AccountBalance.of`` makes a balance, in their order: the
+#: freeze, the end, the limits and the sums of charges.
 BALANCE = (_a.frozen, _a.until_us, *LIMITS, *SUMS)
 _SUMS_FROM = 2 + len(LIMITS)
 #: The name of each account in the text of a refusal. An ``Obstacle`` completes the sentence, such

@@ -34,7 +34,8 @@ _REQUESTS = (
 )
 #: The condition of the unique index of open requests, as a literal so that the index is found.
 _IS_OPEN = _r.state == literal_column("0")
-#: The columns whose values a fact of the journal repeats.
+#: The columns of a request for budget that each fact about the request states, so that verification
+#: can compare them. The texts of the request are not among them.
 _STATED = (
     *("dataset_id", "analyst_id", "eps_n", "delta_a", "until_us", "created_us", "state"),
     *("decided_us", "granted_eps_n", "granted_delta_a", "granted_until_us"),

@@ -41,7 +41,7 @@ from storage.ledger.requests import QueryState, Reservation, Reserve
 Write = Callable[[], Callable[[], None]]
 
 _a, _d, _q = budget_account.c, dataset.c, query.c
-#: The columns of an ``AccountKey``.
+#: The columns that identify an account, which are the fields of an ``AccountKey``.
 _KEY = tuple(_a[name] for name in AccountKey._fields)
 
 #: Locks the accounts of a whole batch in order of rank and id, so two batches cannot deadlock.
@@ -54,8 +54,9 @@ ACCOUNTS = Each(
         .with_for_update(key_share=True, of=budget_account)
     ),
 )
-#: Danger: read this only while the account of the dataset's cap is locked. Publishing or
-#: withdrawing a version locks that account first, so the version cannot change before the commit.
+#: Reads the current version of each dataset. Danger: the account of its cap must be locked first.
+#: Publishing or withdrawing a version locks that account too, so the version cannot change before
+#: the commit.
 VERSIONS = Each(
     (_d.id,),
     lambda each: select(_d.id, _d.version, now_us().label("now")).where(_d.id == each.id),
@@ -81,7 +82,7 @@ class _Charging(Linking):
         super().__init__(row)
         if row.epoch != EPOCH:
             raise Busy("a later version has taken over this ledger; this process must stop")
-        #: After the charges of this batch.
+        #: The balance of the account after the charges that this batch has made so far.
         self.balance = AccountBalance.of(row.rank, row[len(_KEY) + 4 :])
         self._sums = self.balance.sums
         self.key = AccountKey._make(row[1 : len(_KEY) + 1])
@@ -140,8 +141,8 @@ class _Batch:
             if limited is None:
                 return NotFound("the key has no account")
             accounts.insert(0, limited)
-        # The moment is that of this transaction, because an account may have ended since the
-        # look-up.
+        # An account is judged at the moment of this transaction, and not at that of the look-up,
+        # because its end may lie between the two.
         _, version, at_us = self.versions[request.dataset_id]
         refusal = refusal_of([account.balance for account in accounts], request.charge, at_us)
         if refusal is not None:
@@ -154,8 +155,8 @@ class _Batch:
         row = self._row(request, key[1], version, at_us)
         self.queries.append(row)
         cause = charge_of(row, at_us)
-        # Accounts that count alike share one object, because making small objects takes most of the
-        # time of a charge.
+        # One object holds the shared fields of the entries for all accounts that count in ρ, and
+        # one for all others. Making small objects takes most of the time of a charge.
         entries: dict[bool, SharedEntry] = {}
         for account in accounts:
             entry = entries.get(account.counts_rho)

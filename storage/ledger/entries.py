@@ -24,7 +24,7 @@ from storage.ledger.accounts import LIMITS, MOVED, MOVED_LIMIT, SUMS
 
 _c = budget_account.c
 NOTHING = (0,) * len(MEASURES)
-#: The columns of a query that hold its charge.
+#: The columns of the table ``query`` with the amounts of the query's charge, one per measure.
 PRICE = tuple(measure.column for measure in MEASURES)
 
 Guard = Callable[[Sequence[Any]], ColumnElement[bool]]
@@ -75,8 +75,8 @@ CHANGES: dict[EntryKind, Each] = {
 #: Charges the ρ of earlier queries, when an account first counts in ρ. It is no new release, so it
 #: is possible while the account is frozen.
 FILL = _change(lambda charge: admits(LIMITS, SUMS, charge), SUMS)
-#: The columns that differ between the entries of one cause on several accounts. The entries share
-#: all other columns.
+#: One cause, such as the charge for a query, makes an entry on each of several accounts. These
+#: columns differ between those entries, which share the values of all other columns.
 _OWN = ("account_id", "seq", "digest", "head")
 _SHARED = ("kind", "query_id", "actor", "at_us", "bound", *MOVED_LIMIT)
 ENTRIES = InsertEach(entry, (*_OWN, *_SHARED))
@@ -116,7 +116,7 @@ def charge_of(query: Mapping[str, Any], at_us: int) -> Cause:
         *(query["id"].bytes, query["analyst_id"], query["dataset_id"]),
         *(query["idem_key"].encode(), query["body_hash"], query["request"]),
     )
-    # Queries before schema 0009 have no ρ.
+    # Queries from before schema 0009 have no ρ, so 0 stands for their missing amounts.
     amounts = tuple([query[column] or 0 for column in PRICE])
     charge = Cause(EntryKind.CHARGE, query["analyst_id"], at_us, amounts, query["id"], subject)
     return charge.counted(query["rho_f"] is not None)

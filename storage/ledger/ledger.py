@@ -353,8 +353,8 @@ def _record_limit(connection: Connection, action: str, account: AccountRow, acto
     limit = account.account.limit
     state: dict[str, Any] = {"limits": list(limit.amounts)}
     detail: dict[str, Any] = limit.as_dict()
-    # Without an end, the text has no ``until_us``. So it equals the facts of schema 0008, which had
-    # no ends.
+    # The fact of an account without an end omits ``until_us``. So it has the form of facts of
+    # schema 0008, when accounts had no ends.
     if account.until_us is not None:
         state["until_us"] = detail["until_us"] = account.until_us
     fact = changed(

@@ -107,8 +107,8 @@ def set_limit(
             if ranges_over_all:
                 opened = _charged(connection, opened, key.analyst_id, actor_id)
             return opened, True
-    # The row is locked until the change is written. Otherwise concurrent changes would conflict,
-    # and all but one would have to start again.
+    # The row of the account is locked until the change is written. Otherwise concurrent changes
+    # would conflict, and all but one would have to start again.
     before = find_account(connection, key, hold=True)
     if before is None:
         raise PreconditionFailed("there is no such account yet")
@@ -171,7 +171,8 @@ def rho_to_fill(connection: Connection, account_id: int) -> int:
 def largest_composition(connection: Connection, account_id: int) -> int:
     """The largest δ_c that the account ever had, in units of 10⁻¹⁸."""
     e = entry.c
-    # Sorted in Python, because SQLite would read all entries of the account to sort them by number.
+    # The changes of the limit are sorted in Python. SQLite would read all entries of the account to
+    # sort them by number.
     moves = select(e.seq, e.d_unpriced).where(
         e.account_id == account_id,
         e.query_id.is_(None),
@@ -204,10 +205,11 @@ def _charged(
     charged = select(*SUMS).where(
         _a.rank == int(AccountRank.ANALYST_ON_DATASET), _a.analyst_id == analyst_id
     )
-    # Summed in Python, because a sum over many accounts may exceed the 64 bits of a database's
-    # integer.
+    # The charges of the analyst's accounts are added up in Python, because their sum may exceed the
+    # 64 bits of a database's integer.
     spent = sum((PrivacyLoss(*row) for row in connection.execute(charged)), PrivacyLoss(0))
-    # This refuses charges without a finite ε too, because the new account counts ε alone.
+    # The new account is also refused if earlier charges have no finite ε. They could fit by ρ
+    # alone, and an account over all datasets has no limit in ρ.
     if not admits(limit.amounts, NOTHING, spent.amounts):
         raise BelowSpent(spent=spent)
     # The running queries of the analyst are charged to the new account, with the moment of its
@@ -218,7 +220,8 @@ def _charged(
     own = _q.analyst_id == analyst_id, _q.state == int(QueryState.RUNNING)
     running = connection.execute(select(query).where(*own).order_by(_q.id)).mappings().all()
     causes = [charge_of(row, at_us) for row in running]  # type: ignore[arg-type]
-    # An account on one dataset that counts ε alone holds none of the ρ of its running queries.
+    # Danger: an account that counts ε and δ alone holds none of the ρ of its running queries. So
+    # its sum of charges less these queries may be negative in ρ, and is then raised to 0.
     sums = zip(spent.amounts, *(one.amounts for one in causes), strict=True)
     rest = PrivacyLoss(*(max(0, whole - sum(map(int, parts))) for whole, *parts in sums))
     if rest != PrivacyLoss(0):

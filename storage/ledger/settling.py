@@ -92,8 +92,8 @@ def settle(connection: Connection, replies: Sequence[Settle]) -> Callable[[], li
         )
         for number, one in enumerate(replies)
     ]
-    # Sorted by id: concurrent batches lock in one order and cannot deadlock. Numbers compare in a
-    # tenth of the time of UUIDs.
+    # Sorted by id: concurrent batches lock in one order and cannot deadlock. The ids are compared
+    # as numbers, which takes a tenth of the time of comparing UUIDs.
     rows = SETTLE.of_each(connection, sorted(values, key=lambda value: value[0].int))
 
     def outcomes() -> list[bool]:
@@ -106,7 +106,7 @@ def settle(connection: Connection, replies: Sequence[Settle]) -> Callable[[], li
 
 
 def _ending(reply: Settle, row: Any) -> Fact:
-    """The fact that a reply is stored. ``SETTLE`` has returned ``row``."""
+    """The fact that a reply is stored. ``row`` is the row that ``SETTLE`` returned for it."""
     if row.salt is None:
         raise LedgerAlarm("a running query has lost its salt")
     answer = salted_digest(row.salt, reply.body)

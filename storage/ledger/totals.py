@@ -53,7 +53,7 @@ def totals(connection: Connection, names: Collection[str]) -> dict[str, Total]:
 
 
 def _of_all() -> Select[Any]:
-    """The totals of all datasets by their ids, without an index: adding 0 sees to that."""
+    """The totals of all datasets by their ids. Adding 0 keeps the database from using an index."""
     of = _a.dataset_id + 0
     return select(of, *_SUMS).where(_a.rank + 0 == _RANK).group_by(of)
 
@@ -68,8 +68,8 @@ def analyst_counts(connection: Connection, names: Collection[str]) -> dict[str, 
     """How many analysts have an allowance on each of these datasets, by an index alone."""
     a = budget_account.c
     own = (a.rank == int(AccountRank.ANALYST_ON_DATASET), a.dataset_id == dataset.c.id)
-    # A subquery, because the database would begin a join with the accounts, and read those of all
-    # datasets.
+    # The accounts are counted by a subquery for each dataset. For a join, the database would read
+    # the accounts of all datasets.
     count = select(func.count()).select_from(budget_account).where(*own).scalar_subquery()
     rows = connection.execute(select(dataset.c.name, count).where(dataset.c.name.in_(names)))
     return {row.name: int(row[1]) for row in rows}

@@ -79,8 +79,8 @@ def key_state(row: Any) -> dict[str, Any]:
     ``row`` is the row of the key in the table ``api_key``.
     """
     state = {name: getattr(row, name) for name in COLUMNS["api_key"]}
-    # Without restrictions, the state has only the fields of schema 0008. So it equals the facts
-    # that were written before restrictions existed.
+    # The state of an API key without restrictions has only the fields of schema 0008. So it equals
+    # the state in facts from before keys had restrictions.
     if row.limited or row.until_us is not None or row.datasets is not None:
         state |= {name: getattr(row, name) for name in ("limited", "until_us", "datasets")}
     # This hash needs no salt: the secret has 256 random bits, so nobody can guess it and confirm

@@ -9,7 +9,8 @@ from sqlalchemy import Connection, delete, func, insert, literal_column, select
 from storage.database.tables import identity, user_role, users
 
 _u, _r = users.c, user_role.c
-# A comma as a literal in the SQL text, because a parameter would be sent at every execution.
+# The comma between roles is a literal in the SQL text, because a parameter would be sent at every
+# execution.
 _COMMA: Any = literal_column("','")
 #: The roles of a row of ``users``, joined by commas.
 ROLES = (
@@ -25,8 +26,8 @@ _ENABLED_ADMINS = (
     .where(
         _r.role == "admin",
         _u.disabled == 0,
-        # Users of an identity provider do not count, because their next token may take the role of
-        # admin from them. Then no admin might remain.
+        # Admins who sign in with an identity provider are not counted, because their next token may
+        # take that role from them. Then no admin might remain.
         _u.id.not_in(select(identity.c.user_id)),
     )
 )

@@ -40,7 +40,7 @@ FIRST_ADMIN = "admin"
 
 _u, _k = users.c, api_key.c
 _USERS: Select[Any] = select(*_u, ROLES)
-#: The columns that ``SignedIn.of`` reads.
+#: The columns of a user and of an API key from which ``SignedIn.of`` makes the user who signs in.
 SIGNED_IN = (
     *(*_u, ROLES, _k.id.label("key_id"), _k.last_used_us, now_us().label("now")),
     *(_k.limited, _k.datasets, _k.until_us),

@@ -67,7 +67,8 @@ def bound_answers(database: Database, dataset_id: int, limit: int) -> list[Bound
         .limit(limit)
     )
     with database.read() as connection:
-        # A request may be large, so few of them are in memory at the same time.
+        # The stored request of a query may be large, so only 50 rows are in memory at the same
+        # time.
         rows = connection.execute(answered, execution_options={"yield_per": 50})
         answers = [_bound_answer(row) for row in rows]
         digests = _digests(connection, [one.id for one in answers])

@@ -71,8 +71,8 @@ class EntryRow:
         )
 
 
-#: The number of newest entries of all accounts among which a page first looks for its own. Only if
-#: they are too few, it reads the accounts' entries.
+#: The number of newest entries, of all accounts, in which a page of some accounts is searched
+#: first. Only if they do not fill the page, all entries of its accounts are read.
 WINDOW = 10_000
 
 _actor = users.alias("actor")
@@ -150,7 +150,8 @@ def _own_page(
 
 def _is_of(kind: EntryKind) -> list[ColumnElement[bool]]:
     """The conditions of entries of this kind."""
-    # The second is a literal in the SQL text, so that the partial index ``entry_no_charge`` serves.
+    # The second condition is a literal in the SQL text, so that the partial index
+    # ``entry_no_charge`` serves.
     no_charge = [] if kind == EntryKind.CHARGE else [_e.kind > literal_column("1")]
     return [_e.kind == int(kind), *no_charge]
 

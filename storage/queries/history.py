@@ -125,10 +125,12 @@ _SOURCE = query.join(users, users.c.id == _q.analyst_id).join(
     _datasets, _datasets.c.id == _q.dataset_id
 )
 _ONE: Select[Any] = select(*_COLUMNS, _q.answer, *_NAMES).select_from(_SOURCE)
-# Without answers, which may be large and are not in lists.
+# The columns of a query in a list. The answer is null, because answers may be large and no list
+# shows them.
 _MANY: Select[Any] = select(*_COLUMNS, null().label("answer"), *_NAMES).select_from(_SOURCE)
 _KEY = (_q.created_us, _q.id)
-#: The queries of one analyst, in the order of an index.
+#: Pages of the queries of one analyst, newest first, by statements that are compiled once. An index
+#: lists queries by analyst and time, so a page does not read and sort all queries of the analyst.
 _OWN = HotPages(_MANY.where(_q.analyst_id == bindparam("analyst", type_=BigInteger)), _KEY)
 
 
@@ -185,8 +187,9 @@ class Queries:
         """
         of_it = [_each.c.dataset_id == _datasets.c.id]
         if before is not None:
-            # Some queries of this moment may be on the previous page, so the id decides among them.
-            # The first condition only lets the database use an index.
+            # Several queries may have the moment of the last query on the previous page, so the ids
+            # are compared as well. The first condition follows from the second, and lets the
+            # database use an index.
             of_it.append(_each.c.created_us <= before[0])
             of_it.append(tuple_(_each.c.created_us, _each.c.id) < tuple_(*before))
         moment = _each.c.created_us

@@ -21,9 +21,9 @@ from secrets import token_hex
 
 from storage.errors import TooLarge
 from storage.files.folders import create_file, make_folder, remove_folder, sync
+from storage.files.free_space import has_room, room
 from storage.files.labels import Labels, open_labels, write_labels
 from storage.files.manifest import DIGESTS, digests_of
-from storage.files.room import has_room, room
 from storage.files.shared import Shared
 from storage.records.retention import AGE, References
 from storage.records.tickets import Tickets

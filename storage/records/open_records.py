@@ -33,9 +33,9 @@ class _OpenVersion(NamedTuple):
     records: Records
     folder: Path
     manifest: bytes
-    #: The instant of the monotonic clock, in seconds, from which queries may read the version. It
-    #: is a public instant if another process published the version, because the time to open a
-    #: version depends on its records.
+    #: The instant of the monotonic clock, in seconds, from which queries may read the version.
+    #: Danger: the time to open a version depends on its records. So this is a public instant if
+    #: another process published the version.
     visible_from: float
 
 

@@ -85,8 +85,9 @@ def prepare_upload(
             limits=limits,
             persons=None if key is None else Truncation(dataset.records_per_person, key),
             scratch=folder.parent,
-            # While the file is read, its share is unknown and is reported as 0. The calls are
-            # needed nevertheless, because an exception of ``progress`` stops the work.
+            # While a file is read, the share of it that was read is unknown and is reported as 0.
+            # The calls are needed nevertheless, because an exception of ``progress`` stops the
+            # work.
             between=lambda: progress(0.0) if progress is not None else None,
         )
     finally:

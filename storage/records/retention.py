@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from storage.records.tickets import OF_UPLOAD
 
-#: The age in seconds above which a file is old enough to be an orphan.
+#: The age in seconds from which a file that no row names is an orphan, unless it belongs to an
+#: upload. A younger one may belong to a running process.
 AGE = 86_400.0
 #: The name of the file in an object store that states which ledger owns the store.
 OWNER = "ledger"

@@ -18,6 +18,7 @@ from secrets import token_hex
 
 from storage.errors import CommitUnknown, OtherLedger, StoreFailed
 from storage.files.folders import remove_folder
+from storage.files.free_space import room
 from storage.files.labels import DistantLabels, Labels, NodeLabels, open_labels, write_labels
 from storage.files.manifest import (
     DIGESTS,
@@ -26,7 +27,6 @@ from storage.files.manifest import (
     files_of,
     is_without_digests,
 )
-from storage.files.room import room
 from storage.records.data_folder import Files
 from storage.records.retention import AGE, OWNER, References, is_orphan
 from storage.s3.cache import CachedStore
@@ -163,6 +163,7 @@ class RemoteFiles(Files):
             raise
 
     def _remove(self, name: str) -> None:
-        # Names come from the listing, so that a repeated call completes an interrupted removal.
+        # Danger: an earlier removal may have been interrupted. The names are those that the store
+        # lists, and not those of a manifest, so a repeated call removes what remains.
         for file in self._store.names(name):
             self._store.remove(file)

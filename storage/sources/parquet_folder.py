@@ -31,8 +31,8 @@ class ParquetFolder:
 
     def read(self, table: str) -> Iterator[bytes]:
         """The bytes of the file of a table. Raises: SourceFailed."""
-        # Only names of the listing are read. Each is the name of a file, so it leads to no other
-        # folder.
+        # Danger: a name from a request could lead to another folder. So only names in the listing
+        # of this folder are accepted, each of which is the name of a file.
         path = self._folder / (checked(table, self.tables()) + SUFFIX)
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)

@@ -16,7 +16,7 @@ from storage.errors import Busy, SourceFailed
 
 #: The most reads of one source by one process at the same time.
 MOST_READS = 2
-#: Bytes of one piece of a read.
+#: The most bytes of a file of records that are read from a source at a time.
 CHUNK = 2**20
 
 

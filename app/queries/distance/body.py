@@ -23,7 +23,8 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.release import Release
 from mechanisms.model.work import Work, together, work
 
-#: What one number of an answer takes, as the number of products that take as long.
+#: To write one number of an answer takes as long as this many products. The public work on
+#: distances is counted in products.
 NUMBER = 256
 
 
@@ -66,7 +67,7 @@ class Distance(MetricOptions, Query):
         public = self._plan(dataset)
         shape = [(public.levels[target], public.most_axes(target)) for target in public.targets]
         written = sum(values * (values + axes) for values, axes in shape)
-        # Each distance is a sum of products, one for each axis.
+        # Each distance between two values is a sum of one product per axis of their coordinates.
         products = sum(values * values * axes for values, axes in shape)
         units = NUMBER * written + products
         return together(public.work(loss), work("distances", units, len(shape)))

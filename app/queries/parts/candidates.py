@@ -61,7 +61,7 @@ class AttributeList(CandidateBody):
     def over(self, dataset: Dataset) -> Candidates:
         try:
             return Attributes(self.attributes, class_of(dataset, self.class_attribute))
-        except ValueError as error:  # The dataset may have named the class.
+        except ValueError as error:  # The dataset's class attribute may be a candidate.
             raise UnsupportedQuery(str(error)) from None
 
 

@@ -37,7 +37,7 @@ def mechanism_loss(dataset: Dataset, charge: PrivacyLoss) -> tuple[PrivacyLoss, 
 def _shared_rho(
     charge: PrivacyLoss, changes: int, why: str
 ) -> tuple[PrivacyLoss, tuple[Step, ...]]:
-    """The same for a charge in ρ alone, which grows with the square of the changes."""
+    """The share of a charge in ρ alone, which is divided by ``changes``², and what is left over."""
     share = replace(charge, rho_femto=charge.rho_femto // changes**2)
     if not share.rho_femto:
         raise UnsupportedQuery(f"rho is too small to be shared by {changes} changes of a record")
@@ -57,7 +57,8 @@ def _shared(charge: PrivacyLoss, changes: int, how: str, people: int = 1) -> Pri
     if share.epsilon_nano == 0:
         raise UnsupportedQuery(f"epsilon is too small to be {how}")
     if charge.delta_atto and share.delta_atto == 0:
-        # A share with δ = 0 would break privacy: a mechanism that uses δ is not private without it.
+        # Danger: a mechanism that uses δ is not private with δ = 0. So a δ whose share rounds to 0
+        # is refused, and the refusal states the least δ that suffices.
         least = group_loss(PrivacyLoss(share.epsilon_nano, 1), changes).delta_atto
         least = group_loss(PrivacyLoss(charge.epsilon_nano, least), people).delta_atto
         enough = f"at least {format_units(least, 18)}" if least < ATTO else "none at this epsilon"

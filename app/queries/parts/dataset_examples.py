@@ -11,7 +11,8 @@ from mechanisms.model.open_domain import OpenAttribute
 from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.selection import SELECTORS
 
-#: One byte can encode the values of an attribute with at most this many levels (distinct values).
+#: The codes of an attribute take one byte if it has at most this many levels (distinct values), and
+#: otherwise two. Each size runs other compiled code.
 BYTE = 256
 
 

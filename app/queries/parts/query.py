@@ -82,7 +82,7 @@ class Query(CatalogueEntry, ABC):
         A request was stored with its defaults written out, so a retry that leaves them out equals
         it in this form. ``app.engine.requests`` numbers the forms.
         """
-        del form  # no default of most kinds has changed yet
+        del form  # Most kinds have changed no default, so all forms are equal.
         return self
 
     def in_rho(self) -> Self:
@@ -91,7 +91,7 @@ class Query(CatalogueEntry, ABC):
         The loss stays what was asked for, and the charge in ρ is smaller. The request as it is
         stored and shown stays the same.
         """
-        return self  # most kinds have one default for all accounts
+        return self  # Most kinds have the same defaults for all accounts.
 
     @abstractmethod
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:

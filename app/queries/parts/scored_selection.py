@@ -80,7 +80,7 @@ class Drawing(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """What is public of a selection under some loss; ``first`` where it has a shortlist."""
+    """The public facts of a selection at one loss; ``first`` is the stage of a shortlist."""
 
     loss: PrivacyLoss
     choice: Choice
@@ -285,7 +285,7 @@ class ScoredSelection(Query):
         return objective_of(self.objective, self.utilities, self.passes)
 
     def _ranking(self) -> str:
-        """The ranking by which the rule of ``auto`` finds its row."""
+        """The name of the objective, by which the rule of ``auto`` looks up its choice."""
         first = self.utilities[0]
         if self.objective == "single" and isinstance(first, UtilityTerm):
             return first.name
@@ -294,7 +294,7 @@ class ScoredSelection(Query):
         return f"weighted_sum of {self._objective().candidates}"
 
     def _terms(self, dataset: Dataset, whole: PrivacyLoss) -> _Terms:
-        """What is public of a selection under ``whole``. Raises: UnsupportedQuery."""
+        """The public facts of a selection at the loss ``whole``. Raises: UnsupportedQuery."""
         if whole.unpriced:
             choice = self._gaussian()
             return _Terms(whole, choice, self._plan(dataset, Route(), choice))

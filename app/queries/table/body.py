@@ -43,7 +43,7 @@ from mechanisms.tables.work import column_work
 ERROR = "error"
 MAX_BY = 6
 #: Bytes of memory for each released number. Up to ``PARTS`` blocks of rows are added up in
-#: parallel, so there is one sum per block; then come copies, the interval and the JSON.
+#: parallel, each into a sum of its own. Copies, the interval and the JSON take the rest.
 NUMBER_BYTES = 8 * (PARTS + 4) + 400
 #: If small numbers are suppressed, the work on released numbers is this many times as long.
 _SUPPRESSING = 4
@@ -217,8 +217,8 @@ class Table(Query):
     def _read(self, dataset: Dataset) -> int:
         """The comparisons and additions of one row: its groups, its condition, and its parts."""
         groups = sum(one.comparisons for one in self.request.by)
-        # A part of a cell with several numbers is a histogram. A binary search finds the bin of
-        # each row. It takes as many comparisons as the number of bins has bits.
+        # A histogram is one part of a cell with a number for each bin. A binary search finds the
+        # bin of each row, with as many comparisons as the number of bins has bits.
         bins = sum(width.bit_length() for width in self._widths(dataset))
         return groups + comparisons(self.request.where, dataset) + bins
 

@@ -132,7 +132,7 @@ def _text(value: float | None, form: str) -> str:
 def charts(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the charts of an answer: heat maps of two-way tables, bars of all."""
     by, cells = answer["by"], answer["cells"]
-    # If an attribute has open values, the answer has only groups above the threshold. They do not
-    # fill a grid of rows and columns, so there is no heat map.
+    # If an attribute has open values, the answer has only groups whose noisy count is above a
+    # threshold. They do not fill a grid of rows and columns, so there is no heat map.
     maps = [] if answer.get("open") else heat_maps(by, cells)
     return {"bars": bar_charts(groups_of(answer), cells), "heat_maps": maps}

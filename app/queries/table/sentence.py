@@ -47,7 +47,7 @@ def _measure(one: AggregateBody) -> str:
 
 
 def _numbers(one: AggregateBody) -> int:
-    """How many numbers of each cell it is."""
+    """The number of values that this aggregate has in each cell."""
     return len(one.quantiles or QUANTILES_DEFAULT) if one.name == "quantiles" else 1
 
 

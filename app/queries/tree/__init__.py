@@ -14,7 +14,7 @@ def _mechanism(query: Stored, relation: NeighbouringRelation) -> str:
     del relation
     names = ["algorithm", "splits", "selector", "sensitivity"]
     if query.get("splits") == "random":
-        names = names[:2]  # such a forest selects nothing
+        names = names[:2]  # Random splits need no selector and no sensitivity.
     return ": ".join(str(query[name]) for name in names if name in query)
 
 

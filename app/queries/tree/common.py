@@ -75,9 +75,9 @@ class SelectingQuery(TreeQuery):
 
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
-    #: A leaf above the full depth counts its classes with the loss that is left on its path. True,
-    #: for an account that counts in ρ, if this is what is left of ρ. What is left of ε could have a
-    #: larger ρ, and the path would be charged more ρ than the longest one.
+    #: A leaf above the full depth counts its classes with the loss that its path has left. True for
+    #: an account that counts in ρ: then the leaf takes the ρ that is left. The ε that is left could
+    #: have a larger ρ, and the path would be charged more ρ than the longest one.
     _leaves_in_rho: bool = PrivateAttr(default=False)
 
     def in_rho(self) -> Self:

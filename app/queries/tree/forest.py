@@ -74,7 +74,8 @@ class Forest(SelectingQuery):
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error = only(target, COUNT_TARGET)
         private = self.splits == "private"
-        # No charge changes the converted dataset.
+        # Any loss serves here, because only the converted dataset is needed, which is the same for
+        # every loss. ``reached`` replaces the loss.
         any_loss = charge_for_add_remove(dataset, PrivacyLoss(NANO))
         native = self._native(dataset, any_loss)
 

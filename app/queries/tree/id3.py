@@ -76,9 +76,8 @@ class Id3Tree(SelectingQuery):
         if not target.keys() <= {*self.targets}:
             names = sorted(self.targets)
             raise UnsupportedQuery("no such accuracy target", supported={"target": names})
-        # The function is called with any loss, because only its dataset is used, which is the same
-        # for every loss: the one under the neighbouring relation ``add_remove``, in which the
-        # mechanism works.
+        # Any loss serves here, because only the converted dataset is needed, which is the same for
+        # every loss. It has the neighbouring relation ``add_remove``, in which the mechanism works.
         native = as_add_remove(dataset, charge_for_add_remove(dataset, PrivacyLoss(NANO))).dataset
         id3 = self._id3(native)
         shares = [1]

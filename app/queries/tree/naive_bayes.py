@@ -114,7 +114,7 @@ def _as_json(model: Model, task: Task) -> dict[str, Any]:
 
 
 def _columns(counts: ReleasedCounts) -> dict[str, Any]:
-    """Returns the class counts as lists, null where ``suppressed``, which is a list then."""
+    """Returns the class counts as lists. Suppressed ones are null, and a list marks them."""
     lists = whole_numbers(counts.values.tolist(), counts.error)
     if counts.suppressed is None:
         return dict(lists)

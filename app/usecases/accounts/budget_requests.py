@@ -212,8 +212,8 @@ def _pooled(whole: DatasetBudgets, request: BudgetRequest) -> PrivacyLoss:
     """The loss if all analysts pool their answers, once the request is granted as it is."""
     cap = whole.cap
     if cap.counts_rho or any(one.counts_rho for one in whole.items):
-        # If an account counts in ρ, sums of ε bound nothing. Then the loss is that of the cap,
-        # which no grant changes.
+        # An account that counts in ρ may be charged more ε than its limit, so sums of ε bound
+        # nothing. Then the loss is that of the cap, which no grant changes.
         return whole.exposure.at_most
     others = [one for one in whole.items if one.analyst != request.analyst]
     spent = [one.spent for one in whole.items if one.analyst == request.analyst]

@@ -168,8 +168,8 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     # charges of answers that the restored accounts of analysts do not hold.
     pooled = sum((row.remaining for row in rows), cap.spent)
     promise = PrivacyLoss(cap.allowance.epsilon_nano, cap.allowance.delta_atto + composition)
-    # Where an account counts in ρ, sums of ε bound nothing. Then only the limits of the cap
-    # (``promise``) bound the loss.
+    # An account that counts in ρ may be charged more ε than its limit, so sums of ε bound nothing.
+    # Then only the limits of the cap (``promise``) bound the loss.
     sums_bound = not (composition or any(row.account.limit.composition_atto for row in rows))
     at_most = promise
     if sums_bound:
@@ -264,7 +264,7 @@ def _own_balance(services: Services, row: AccountRow) -> AnalystAccount:
 
 
 def _cap_balance(cap: AccountRow, rows: Sequence[AccountRow], charges: ChargesBy) -> AccountBalance:
-    """The cap of a dataset whose allowances are ``rows``, as ``_balance``."""
+    """The cap of a dataset as clients see it; ``rows`` are the allowances on this dataset."""
     defaults = {row.account.limit.has_rho for row in rows} or {True, False}
     return _balance(AccountBalance, cap, charges, defaults)
 

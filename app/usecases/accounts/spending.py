@@ -107,7 +107,8 @@ def exhaustion(moments: Sequence[Moment], arm: Arm, now: datetime) -> Projection
     charged = sum(arm.of(one.charged) for one in recent)
     if not recent or charged <= 0:
         return None
-    # Less than an hour shows no pace yet.
+    # Charges within less than an hour show no pace yet, so they count as the charges of a whole
+    # hour.
     seconds = max(int((now - recent[0].at).total_seconds()), 3600)
     ahead = -(-moments[-1].rest * seconds // charged)
     if ahead > HORIZON_DAYS * 86_400:

@@ -24,8 +24,8 @@ GRID_BITS = 26
 #: Up to this degree D the betweenness, which is below D²/2, fits 64 bits in steps of 2⁻²⁶.
 LARGEST_DEGREE = 2**19 - 1
 
-#: Up to this many neighbours of one node, pairs of neighbours are compared as rows of a bit matrix.
-#: At this size the matrix takes 8 MiB per thread.
+#: Up to this many neighbours of one node, pairs of neighbours may be compared as rows of a bit
+#: matrix. At this size it takes 8 MiB per thread. For more neighbours, two-paths are visited.
 LARGEST_MATRIX = 8192
 
 

@@ -27,8 +27,8 @@ def open_maximum(graph: RankedGraph, pruned: bool = True) -> int:
         degree = indptr[v + 1] - indptr[v]
         if pruned and degree <= best:
             break
-        # The search is for nodes without an edge to v. The counters of its neighbours start so low
-        # that they never become the maximum.
+        # The search is for the most common neighbours of v and a node without an edge to v. So the
+        # counters of the neighbours of v start so low that they never become the maximum.
         for e in range(indptr[v], indptr[v + 1]):
             shared[indices[e]] = -(1 << 30)
         paths = 0
@@ -71,8 +71,9 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
     count = 0
     for v in range(1, nodes):
         degree = indptr[v + 1] - indptr[v]
-        # Finds the nodes of lowest rank, that is of largest degree, which pair with v: one without
-        # an edge to v (``gap``), and one with an edge, the first of its row.
+        # For the Pareto pairs of degrees, v needs only two partners, each of the largest degree,
+        # that is of the lowest rank. ``gap`` is the one among the nodes without an edge to v. The
+        # one among its neighbours is the first node in the row of v.
         gap = 0
         e = indptr[v]
         while e < indptr[v + 1] and indices[e] == gap:

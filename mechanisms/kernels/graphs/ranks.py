@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graphs.graph import Nodes, Offsets, read_only
 
-#: Ranks are unsigned, because for a signed index compiled code would test at every step whether it
-#: is negative.
+#: Ranks number the nodes by falling degree. They are unsigned, because compiled code would test at
+#: every step whether a signed index is negative.
 Ranks = NDArray[np.uint32]
 
 
@@ -83,7 +83,8 @@ def _ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
     for r in range(nodes):
         starts[r + 1] = starts[r] + indptr[order[r] + 1] - indptr[order[r]]
     # In the order of ranks, each node is appended to the rows of its neighbours, so that all rows
-    # ascend. At that moment its own row holds exactly its neighbours of lower rank.
+    # ascend. At that moment its own row holds exactly its neighbours of lower rank, so ``split``
+    # records where the row ends then.
     rows = np.empty(len(indices), np.uint32)
     cursor = starts[:-1].copy()
     split = np.empty(nodes, np.int64)

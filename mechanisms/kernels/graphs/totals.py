@@ -38,8 +38,9 @@ GRAPH_TOTALS = (
 
 def totals_work(graph: RankedGraph) -> int:
     """An upper bound on the steps of ``graph_totals``; the searches over pairs end far earlier."""
-    # Each of the two searches over pairs of nodes visits every path of two edges at most once. A
-    # node of degree d is the middle of at most d² of them, counted in both directions.
+    # Each of the two searches over pairs of nodes visits every path of two edges at most once in
+    # each direction. A node of degree d is the middle of at most d² of them. So the sum of all d²
+    # bounds the steps of each search.
     reach = int(np.square(np.diff(graph.indptr)).sum())
     return int(support_work(graph).sum()) + 2 * reach
 
@@ -73,8 +74,8 @@ def _pairs(supports: Supports) -> int:
     """Σ C(a, 2) over all supports a, in whole numbers of any size."""
     counts = np.zeros(int(supports.max(initial=0)) + 1, np.int64)
     for start in range(0, len(supports), PIECE):
-        # Counted in pieces, because bincount copies its input to integers of 64 bits, twice the
-        # memory.
+        # The supports are counted in pieces, because ``bincount`` copies its input to integers of
+        # 64 bits. A copy of all supports would take twice their memory.
         counts += np.bincount(supports[start : start + PIECE], minlength=len(counts))
     return sum(a * (a - 1) // 2 * int(edges) for a, edges in enumerate(counts) if edges)
 
@@ -97,8 +98,8 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
     shared = co_degree.astype(np.int64)
     around, largest = np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes, np.int64)
     for first, last in windows(graph.indptr, PIECE):
-        # Added in pieces, because reduceat copies its input to integers of 64 bits, twice the
-        # memory.
+        # The supports around each node are added in pieces, because ``reduceat`` copies its input
+        # to integers of 64 bits. A copy of all supports would take twice their memory.
         starts = graph.indptr[first : last + 1]
         linked = first + np.flatnonzero(np.diff(starts))
         if linked.size:
@@ -106,8 +107,8 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
             around[linked] = np.add.reduceat(part, offsets, dtype=np.int64)
             largest[linked] = np.maximum.reduceat(part, offsets)
     # The search ends early by a bound for each node v: the most two-triangles (pairs of triangles
-    # on one edge) that an edge at v adds or removes. If its ends share a neighbours, it moves at
-    # most a·(a − 1)/2, plus the triangles on each of the 2a edges to these neighbours.
+    # on one edge) that an edge at v adds or removes. If the ends of that edge have ``a`` common
+    # neighbours, these are at most a·(a − 1)/2, plus the triangles on the 2a edges to them.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)

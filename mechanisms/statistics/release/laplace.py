@@ -109,7 +109,8 @@ class Laplace(AddedNoise):
 
     def work(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Work:
         parts = [part.work(dataset) for part, _, _ in self.plans(statistic, dataset, loss)]
-        # Only a mean has several parts; its interval is a search.
+        # Only a mean has several parts, a sum and a count. The ends of its interval are searched,
+        # which is work of its own.
         interval = work("intervals of means", 0) if len(parts) > 1 else NOTHING
         return together(work("laplace", 0, len(parts)), interval, *parts)
 
@@ -156,8 +157,8 @@ def _ends(
     """The ends of the interval of a statistic, given that of its first part."""
     if isinstance(statistic, Mean):
         if not plans[0][2].cap:
-            # Both bounds are rounded to one grid step, so the released sum is constant. The mean
-            # may lie anywhere between the bounds.
+            # Both public bounds of the attribute are rounded to the same grid step, so the released
+            # sum is constant. The mean may lie anywhere between the bounds.
             return statistic.limits(dataset)
         if len(plans) > 1:
             origin = statistic.origin(dataset, plans[0][2])

@@ -84,7 +84,8 @@ class NoisyLocalSensitivity(DataDependentNoise):
     def plans(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> Plans:
         third = PrivacyLoss(loss.epsilon_nano // 3, loss.delta_atto)
         ((part, _, plan),) = super().plans(statistic, dataset, third)
-        # The largest possible scale is public, so a scale too large is refused before any charge.
+        # Called only for its error: it refuses a noise scale that is too large. The largest
+        # possible scale is public, so this happens before any charge.
         rate_at_most(share(loss) / 3 / max(plan.cap, most_second_order(dataset), 1))
         return [(part, loss, plan)]
 

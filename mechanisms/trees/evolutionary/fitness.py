@@ -22,7 +22,7 @@ from mechanisms.objectives import OBJECTIVES, Objective, Pareto, Term, WeightedS
 from mechanisms.selection import Selector
 from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.trees.evolutionary.ranking import Ranking
-from mechanisms.utilities.rates import CountedTrees, Rate, TrueNegativeRate, TruePositiveRate
+from mechanisms.utilities.tree_rates import CountedTrees, Rate, TrueNegativeRate, TruePositiveRate
 from mechanisms.utilities.utility import Grid
 
 RATES: dict[str, Rate] = {rate.name: rate for rate in (TruePositiveRate(), TrueNegativeRate())}

@@ -27,8 +27,8 @@ from mechanisms.statistics.tables import replaces
 from mechanisms.trees.evolutionary.ranking import Ranking
 from mechanisms.utilities.tables import row_bound
 
-#: The bits of the grid on which trees are scored. Each draw is a selection of its own, so they are
-#: those of a single draw.
+#: The bits of the grid on which trees are scored. The objective ``front`` scores trees anew for
+#: each draw, so these are the bits of a single draw.
 BITS = score_bits(1)
 
 
@@ -108,5 +108,5 @@ class Front(Ranking):
 
 
 def _size_rate(dataset: Dataset, loss: PrivacyLoss) -> Rate:
-    """A record is in one class; a replacement moves both sizes by one."""
+    """The noise rate of the sizes: a record is in one class, a replacement moves both by one."""
     return Rate.of_counts(loss.epsilon_nano, 2 if replaces(dataset) else 1)

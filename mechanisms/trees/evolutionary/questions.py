@@ -72,8 +72,8 @@ class Questions:
         attribute = self.askable[dice.below(len(self.askable))]
         if not _several(possible.get(attribute, self.every[attribute])):
             # The drawn attribute has a single possible level or bin left. So the draw is repeated
-            # among the others with several. It remains uniform, because the first draw favours none
-            # of them.
+            # among the attributes that have several. It remains uniform over them, because the
+            # first draw favours none.
             live = [a for a in self.askable if _several(possible.get(a, self.every[a]))]
             if not live:
                 return None

@@ -32,12 +32,13 @@ from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 
-#: What steps are called in prices.
+#: The names that steps of a tree have in prices.
 COUNT = "noisy record count of each node (disjoint records), for the stop rule"
 LEAF = "noisy class counts of each leaf (disjoint records)"
 
-#: The shares of the choice of a split, and of the class counts of a leaf at the full depth. The
-#: record count of a node has one.
+#: The loss of a path from the root to a leaf is divided into equal shares. The choice of a split
+#: takes this many, and so do the class counts of a leaf at the full depth. The record count of a
+#: node takes one.
 SPLIT = 4
 
 
@@ -54,7 +55,8 @@ class Budget:
     in_rho: Selector | None = None
 
     def __post_init__(self) -> None:
-        # Refuses a loss whose parts are out of the range of exact noise: each call raises.
+        # Called only for their errors: each call refuses a loss whose parts are out of the range of
+        # exact noise.
         for depth in range(self.splits + 1):
             self.leaf_law(depth)
         if self.splits:

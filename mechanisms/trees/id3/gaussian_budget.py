@@ -22,8 +22,9 @@ from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 from mechanisms.trees.id3.budget import COUNT, LEAF, most_nodes
 
-#: The shares of the choice of a split, and of the class counts of a leaf at the full depth. The
-#: record count of a node has one.
+#: The ρ of a path from the root to a leaf is divided into equal shares. This many go to the choice
+#: of a split and to the class counts of a leaf at the full depth. The record count of a node takes
+#: one.
 SPLIT, LEAVES = 8, 16
 
 

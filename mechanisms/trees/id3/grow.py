@@ -33,9 +33,9 @@ from mechanisms.trees.id3.stop_rule import (
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: The work of a node in the tree and in the answer, each as the number of counters that take as
-#: long: its fixed work and that of a noisy count. The choice of its split takes as long as another
-#: node, and ``ATTRIBUTE`` for each attribute.
+#: The work of a node, as the number of counters that take as long. ``NODE`` is its fixed work and
+#: ``COUNT`` the work of each noisy count. The choice of a split takes ``NODE`` again, and
+#: ``ATTRIBUTE`` for each attribute.
 NODE, COUNT, ATTRIBUTE = 4000, 100, 300
 
 
@@ -76,14 +76,16 @@ class Id3:
         root = len(joined([sizes[name] for name in missing], len(task.labels)))
         below = sum(len(joined(task.levels, nodes * len(task.labels))) for nodes in splits[1:])
         counted = work("rows of nodes", stored + rows * (root + below)) if self.splits else NOTHING
-        # The limit is one of the whole tree, and not of each depth.
+        # The limit on nodes applies to the whole tree and not to each depth, so it bounds all
+        # depths together.
         limit = node_limit(task.levels, len(task.labels), spread, rows)
         nodes = min(sum(most), limit, 1 + sum(splits) * max(task.levels))
         choices = min(sum(splits), (limit - 1) // (min(task.levels) + PER_SPLIT))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
         node = NODE + COUNT * (1 + len(task.labels)) * (GAUSSIAN_WORK if loss.unpriced else 1)
         choice = NODE + ATTRIBUTE * len(task.attributes)
-        # There are fewer nodes the more splits take of the limit.
+        # Every split uses up ``PER_SPLIT`` nodes of the limit, so a tree of many splits has fewer
+        # nodes. ``within`` bounds the work under this limit.
         within = limit * node + choices * max(0, choice - PER_SPLIT * node)
         units = min(nodes * node + choices * choice, within) + cells
         each = work("nodes", units, 1 + self.splits)
@@ -143,7 +145,8 @@ class _TreeGrowth:
     request: Id3
     budget: Budget | GaussianBudget
     splitting: SplitRule
-    #: The number of nodes of the tree so far, and ``PER_SPLIT`` for each of its splits.
+    #: The part of the limit on nodes that the tree uses so far: its nodes, and ``PER_SPLIT`` for
+    #: each of its splits.
     nodes: int = 1
     #: For each row, the number of its node among the nodes that are split at this depth; −1 for
     #: none. At the root it is None: all rows are in one node.

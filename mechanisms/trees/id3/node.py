@@ -32,9 +32,9 @@ class Noise:
     """The noise of each count of a leaf: what most leaves of a depth share."""
 
     law: Law
-    #: With probability ``CONFIDENCE`` it is at most so far from 0.
+    #: With probability ``CONFIDENCE`` the noise of one count is at most this far from 0.
     error: int
-    #: A bound on its variance, in 2^−``_BITS``.
+    #: A bound on the variance of the noise of one count, in units of 2^−``_BITS``.
     spread: int
 
 
@@ -67,11 +67,12 @@ class Node:
     children: Sequence[Node] = ()
     released: Sequence[int] = ()
     raw: Sequence[int] = ()
-    #: The noise of each count of a leaf that is not pruned.
+    #: The noise that was added to each class count of a leaf. It is None in an inner node and in a
+    #: pruned node, whose counts sum those of former leaves.
     noise: Noise | None = None
-    #: A bound on the variance of one raw count.
+    #: A bound on the variance of the noise in one count of ``raw``, in units of 2^−``_BITS``.
     spread: int = 0
-    #: The former children of a pruned node.
+    #: The former children of a pruned node. Their noises together are the noise of its counts.
     pruned: Sequence[Node] = ()
 
     @property

@@ -57,7 +57,8 @@ class SplitRule:
         """
         values = self._scores(nodes, context.dataset, context.executor)
         if values.shape[1] == 1:
-            # There is only one attribute; its share of the loss is spent nevertheless.
+            # Only one attribute remains, so nothing is drawn. The share of the loss for this choice
+            # is spent nevertheless, because prices have it for every split.
             return [0] * len(nodes)
         rate = Rate.of(context.loss.epsilon_nano, BITS, one_way=self.one_way)
         return list(map(int, self.selector.sample_rows(values, rate, context.randomness)))

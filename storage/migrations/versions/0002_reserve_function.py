@@ -18,7 +18,7 @@ depends_on = None
 # Danger: a check made before an UPDATE could be outdated when the UPDATE writes. So the condition
 # that a charge fits is in the WHERE of the UPDATE itself. A refused query rolls back to the start
 # of its own block, and the other queries of the batch are kept. The digests of entries must equal
-# those of ``storage.chain``, byte for byte.
+# those of ``storage.chain``, a module of that version, byte for byte.
 RESERVE = """
 CREATE FUNCTION reserve_queries(
     ids uuid[], analysts bigint[], datasets bigint[], versions int[], keys text[],

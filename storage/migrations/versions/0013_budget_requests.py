@@ -57,7 +57,8 @@ def copy_accounts() -> None:
             raise RuntimeError(f"the table of accounts does not have one {old}")
     op.execute(text)
     op.execute("INSERT INTO budget_account_0013 SELECT * FROM budget_account")
-    # Dropping a table runs no trigger. The trigger and the indexes go with it.
+    # Dropping a table runs no DELETE trigger. It also drops the table's trigger and indexes, which
+    # the following statements create again.
     op.drop_table("budget_account")
     op.rename_table("budget_account_0013", "budget_account")
     op.create_index("ix_budget_account_analyst_id", "budget_account", ["analyst_id"])

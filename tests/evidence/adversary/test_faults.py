@@ -262,7 +262,7 @@ def test_a_node_list_without_room_is_refused(shop: Service, number: int) -> None
 
 def test_a_full_disk_is_not_ready(shop: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shop.client.get("/readyz").status_code == 200
-    monkeypatch.setattr("storage.files.room.LEAST_FREE", 2**80)
+    monkeypatch.setattr("storage.files.free_space.LEAST_FREE", 2**80)
     assert shop.client.get("/readyz").status_code == 503
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mechanisms.model.domains import Dataset, NeighbouringRelation
 from mechanisms.model.sensitivity import Sensitivity
-from mechanisms.utilities.rates import TrueNegativeRate, TruePositiveRate
+from mechanisms.utilities.tree_rates import TrueNegativeRate, TruePositiveRate
 from tests.evidence.certification import checks, graphs, printed_sums, synthetic
 from tests.evidence.certification.objectives import measurements, pareto, weighted
 from tests.evidence.certification.printed_objectives import definition_4_5

@@ -24,7 +24,7 @@ from mechanisms.selection.dampening import (
 from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain
-from mechanisms.utilities.rates import TruePositiveRate
+from mechanisms.utilities.tree_rates import TruePositiveRate
 from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification import checks, tables
 from tests.evidence.certification.checks import Array

@@ -24,7 +24,7 @@ from mechanisms.selection.dampening import dampened_scores, flattened_scores
 from mechanisms.trees.evolutionary.fitness import RATES
 from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.rate_sensitivity import RateSensitivity
-from mechanisms.utilities.rates import CountedTrees, most_steps
+from mechanisms.utilities.tree_rates import CountedTrees, most_steps
 from mechanisms.utilities.utility import Measurement
 from tests.unit.mechanisms.trees.tables import ATTRIBUTES
 

@@ -29,8 +29,8 @@ from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.entropy_table import MAX_ROWS
 from mechanisms.utilities.gini import Gini
 from mechanisms.utilities.information_gain import InformationGain, MutualInformation
-from mechanisms.utilities.rates import Rate, TruePositiveRate
 from mechanisms.utilities.tables import LARGEST_BOUND, ROWS, row_bound
+from mechanisms.utilities.tree_rates import Rate, TruePositiveRate
 from mechanisms.utilities.utility import Measurement, finest_bits
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE, nearest_increment
 

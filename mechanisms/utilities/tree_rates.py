@@ -29,7 +29,8 @@ class CountedTrees:
     """A number of trees that are already evaluated. Implements ``Candidates``."""
 
     size: int
-    #: The private numbers of hits and misses; None where only public facts are needed.
+    #: The private counts of the rows that each tree classifies correctly, by class, and of all rows
+    #: of each class. None where only public facts are needed.
     counts: Confusion | None = None
     kind: str = "trees"
 
@@ -64,12 +65,14 @@ def most_steps(dataset: Dataset, bits: int, weights: Sequence[int] = (1,)) -> in
     """
     most = row_bound(dataset)
     if len(weights) > 1 and exclusive_rate(dataset, TruePositiveRate.name):
-        # One of the two classes has at most half of the rows. Once all of them are removed, each
-        # step is half the weight of its rate, and no sum exceeds that of all weights.
+        # One of the two classes has at most half of the rows. Where all of them are removed, δ of
+        # its rate is 1/2, so each step is at least half the weight of this rate. No weighted sum of
+        # rates exceeds the sum of all weights, so few steps remain.
         absolute = [abs(weight) for weight in weights]
         most = min(most, most // 2 + 2 * sum(absolute) // min(absolute) + BLOCK)
-    # Equal steps form runs, which are skipped but for two blocks, and only steps near the cap form
-    # runs shorter than a block.
+    # δ is equal on runs of distances, and of each run all but two blocks are skipped. Runs shorter
+    # than a block occur only where δ is near its cap, so the number of runs bounds the distances
+    # that are worked out.
     return min(most, BLOCK << bits // 2)
 
 
@@ -88,8 +91,8 @@ class Rate(ABC):
     candidates = "trees"
     relations = TABLE_RELATIONS
     #: +1 says, for the sensitivity mode ``shifted``, that the sensitivity function δ grows with the
-    #: utility. A better tree has fewer misses, and above a rate of one half fewer misses give a
-    #: larger δ.
+    #: utility. A better tree classifies fewer rows wrongly. Above a rate of one half, fewer wrong
+    #: rows give a larger δ.
     direction: Literal[1, -1] = 1
 
     @abstractmethod

@@ -22,8 +22,8 @@ from mechanisms.model.joint_influence import Independent, JointInfluence
 from mechanisms.model.records import Records, TableRecords, records_of
 from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.model.work import Work
-from mechanisms.utilities.rates import counting_work, exclusive_rate
 from mechanisms.utilities.tables import TABLE_RELATIONS, row_bound, tree_candidates
+from mechanisms.utilities.tree_rates import counting_work, exclusive_rate
 from mechanisms.utilities.utility import Grid, Measurement
 
 
@@ -54,7 +54,8 @@ class Hits(ABC):
         ),
         NeighbouringRelation.REPLACE: same_for_all(BOTH_WAYS),
     }
-    #: The name of the rate whose numerator is this number of hits.
+    #: The name of the rate that divides this utility, the correctly labelled records of one class,
+    #: by all records of the class.
     rate: ClassVar[str]
 
     @abstractmethod
