@@ -19,9 +19,9 @@ from accounting.rho import LARGEST_FEMTO, Pure, RhoBound, Together
 Composition = Literal["sequential", "parallel"]
 
 
-#: The ρ of a step that releases nothing: 0. A price has such a step for the part of a charge that
-#: its mechanism does not spend, as when one person has several records. A release whose ρ another
-#: step of the price already counts has this ρ too.
+#: The bound of a step that adds no ρ to a price. It is for a part of a charge that no mechanism
+#: spends, such as what is left over when a loss per person is divided by the records of a person.
+#: It is also for a release whose ρ another step of the same price counts already.
 NO_RELEASE = Together(())
 
 

@@ -70,9 +70,9 @@ def most_steps(dataset: Dataset, bits: int, weights: Sequence[int] = (1,)) -> in
         # rates exceeds the sum of all weights, so few steps remain.
         absolute = [abs(weight) for weight in weights]
         most = min(most, most // 2 + 2 * sum(absolute) // min(absolute) + BLOCK)
-    # δ is equal on runs of distances, and of each run all but two blocks are skipped. Runs shorter
-    # than a block occur only where δ is near its cap, so the number of runs bounds the distances
-    # that are worked out.
+    # δ is a step function of the distance. On a step that is longer than ``BLOCK`` distances, δ is
+    # worked out in one block of distances at either end, and skipped in between. Shorter steps
+    # occur only where δ is near its cap. So at most 2^(bits/2) blocks are worked out.
     return min(most, BLOCK << bits // 2)
 
 

@@ -135,8 +135,8 @@ class _Checker:
         charged: set[int] = set()
         released, subject = 0, None
         for _, account, kind, at_us, bound, *listed in entries:
-            # An account that does not count in ρ has entries in ε and δ alone. For the comparison
-            # they get the ρ of the query's price.
+            # Entries of an account that did not count in ρ at their time have ε and δ alone. So the
+            # ρ of the query's price stands for theirs, and the comparison is of ε and δ.
             in_rho = listed[2] is not None
             amounts = tuple(listed) if in_rho else (*listed[:2], *price[2:])
             if in_rho and stored[2] is None:
