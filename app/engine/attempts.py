@@ -278,7 +278,7 @@ class Attempts:
         ticket = attempt.ticket
         while True:
             started = attempt.work_started or time.monotonic()
-            moved = self._clock.moved(ticket.length, ticket.cost, started - attempt.begin)
+            moved = self._clock.moved(ticket.length, started - attempt.begin)
             attempt.length = max(attempt.length, moved)
             if attempt.work_started is not None or job.done():
                 return

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
-#: Work is expected to start within the first number of seconds, because other light work may begin
-#: with it. It may then wait for a processor or for the interpreter lock, in all for the second
-#: number of seconds.
-START, STALL = 0.005, 0.010
+#: Work is expected to start within the first number of seconds, which is twice the public cost of
+#: the light queries that may begin with it. It may then wait for a processor or for the interpreter
+#: lock, in all for the second number of seconds.
+START, STALL = 0.010, 0.005
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
@@ -43,14 +43,14 @@ class Clock:
         least = START + MARGIN * seconds + STALL + self.allowance
         return math.ceil(least / self.tick) * self.tick
 
-    def moved(self, length: float, seconds: float, late: float) -> float:
-        """L of a query of this cost whose work began ``late`` seconds after its begin.
+    def moved(self, length: float, late: float) -> float:
+        """L of a query of length L whose work began ``late`` seconds after its begin.
 
-        Work that starts so late that it might not end in time moves the deadline by whole ticks.
-        They depend on the load, and neither on the work itself nor on its end.
+        Where work starts later than ``START``, the machine is slow at this moment, and the work
+        takes longer too. So the deadline moves by whole ticks, and the work has all of its time.
+        The ticks depend on the load, and neither on the work itself nor on its end.
         """
-        latest = length - self.allowance - MARGIN * seconds - STALL
-        return length + max(0, math.ceil((late - latest) / self.tick)) * self.tick
+        return length + max(0, math.ceil((late - START) / self.tick)) * self.tick
 
     def next_tick(self, length: float, elapsed: float) -> float:
         """The first of L, L + tick, … that is not before ``elapsed``, all since the begin."""

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.deadlines import ALLOWANCE, MARGIN, STALL, START, Clock
+from app.engine.schedule import LIGHT_BURST
 
 SECONDS = st.floats(0, 1000, allow_nan=False)
 TICKS = st.floats(0.001, 60, allow_nan=False)
@@ -30,13 +31,11 @@ def test_a_light_query_leaves_two_ticks_after_its_begin() -> None:
 
 
 def test_work_that_starts_too_late_moves_its_deadline_by_ticks() -> None:
-    clock, cost = Clock(0.025), 0.01
-    length = clock.length(cost)
-    # Work that starts now has what it is allowed to take, be stopped, and to store its answer.
-    latest = length - clock.allowance - STALL - MARGIN * cost
-    assert latest >= START
-    moved = [clock.moved(length, cost, latest + late) for late in (-1.0, -1e-6, 0.02, 0.03)]
-    assert moved == pytest.approx([length, length, length + 0.025, length + 0.05])
+    clock = Clock(0.025)
+    assert START >= MARGIN * LIGHT_BURST
+    for length in (0.05, 1.0):
+        moved = [clock.moved(length, START + late) for late in (-1.0, -1e-6, 0.02, 0.03)]
+        assert moved == pytest.approx([length, length, length + 0.025, length + 0.05])
 
 
 @given(seconds=SECONDS, tick=TICKS, late=st.floats(0, 100, allow_nan=False))
