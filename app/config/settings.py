@@ -207,7 +207,8 @@ class Settings(BaseSettings):
         """Arguments override the environment, which overrides the files in ``secrets``."""
         del dotenv_settings, file_secret_settings
         folder = init_settings().get("secrets") or env_settings().get("secrets")
-        if not folder or not Path(folder).is_dir():  # Unset, or wrong, which its validator refuses.
+        if not folder or not Path(folder).is_dir():
+            # The setting is unset, or names no folder, which its validator refuses.
             return init_settings, env_settings
         files = SecretsSettingsSource(settings_cls, secrets_dir=folder)
         return init_settings, env_settings, files

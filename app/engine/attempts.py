@@ -59,7 +59,8 @@ class Attempt:
     started: float
     #: Ends with the reply, at the deadline.
     task: asyncio.Task[Reply]
-    #: Seconds from the beginning of the query to its deadline. Each missed deadline doubles it.
+    #: Seconds from the beginning of the query to its deadline. A late start of
+    #: the work moves it by ticks, and each missed deadline doubles it.
     length: float
     #: The monotonic time until which the caller waits. If the deadline comes later, the reply 202
     #: must leave at this time. Work on the event loop would delay it, so the work runs in a thread.

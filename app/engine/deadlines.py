@@ -3,9 +3,10 @@
 The run time of work on open arrays may depend on records. So a query of public cost C counts as
 running until L seconds after its begin, with L = margin · C + start + stall + allowance, rounded up
 to the tick. The work may start so much later, and be stopped for so long, because other work runs.
-The answer waits in memory and is stored one allowance before its deadline. So neither the journal
-nor other queries show when the work ended. Work that is not over by then misses the deadline, which
-moves to L · 2^j after the begin.
+Where it starts later, L grows by ticks before anything is known of the work. The answer waits in
+memory and is stored one allowance before its deadline. So neither the journal nor other queries
+show when the work ended. Work that is not over by then misses the deadline, which moves to L · 2^j
+after the begin.
 """
 
 import math
@@ -13,13 +14,14 @@ from dataclasses import dataclass
 
 #: An answer is stored this many seconds before its deadline, or this share of a tick before it,
 #: whichever is longer. So it has been stored when it must leave.
-ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
+ALLOWANCE, ALLOWANCE_SHARE = 0.007, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
-#: Work is expected to start within the first number of seconds, which is twice the public cost of
-#: the light queries that may begin with it. It may then wait for a processor or for the interpreter
-#: lock, in all for the second number of seconds.
-START, STALL = 0.010, 0.005
+#: Work is expected to start within this many seconds, twice the public cost of the light queries
+#: that may begin with it.
+START = 0.010
+#: Work may wait this many seconds, in all, for a processor or for the interpreter lock.
+STALL = 0.008
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
@@ -48,7 +50,7 @@ class Clock:
 
         Where work starts later than ``START``, the machine is slow at this moment, and the work
         takes longer too. So the deadline moves by whole ticks, and the work has all of its time.
-        The ticks depend on the load, and neither on the work itself nor on its end.
+        The ticks depend on the load, which includes other queries, and never on this work.
         """
         return length + max(0, math.ceil((late - START) / self.tick)) * self.tick
 

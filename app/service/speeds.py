@@ -250,7 +250,8 @@ def kinds_of_work() -> frozenset[str]:
 
 
 def measure() -> Generator[None, None, Speeds]:
-    """Time every reference, one run per step, and return the speeds. The steps take some seconds.
+    """Time every reference, one run per step, and return the speeds. The steps take a minute
+    or two.
 
     Kernels that are not compiled yet take longer. Raises: RuntimeError if the speeds do not cover
     the timings.
@@ -290,8 +291,8 @@ def _timings(
             "measuring the speed of this machine: two minutes, once; "
             f"round {run + 1} of {RUNS}, {len(places)} queries on made-up records"
         )
-        # In another order in each round: a query takes up to five times as long after one that
-        # leaves the caches cold, and then its median would do so too.
+        # Each round has an order of its own. A query takes up to five times as long after one that
+        # leaves the caches cold. In one order it would always follow the same one.
         mixed = Random(run).sample(others, len(others))
         for part in range(OF_TREES):
             for place, number in (*mixed[part::OF_TREES], *trees):
@@ -328,6 +329,6 @@ def _statements() -> str:
         paths += sorted((_ROOT / package).rglob("*.py"))
     for path in paths:
         source = path.read_bytes()
-        if b"model.work import" in source or path.name in ("examples.py", "made_up.py"):
+        if b"model.work import" in source or path.name.endswith(("examples.py", "made_up.py")):
             digest.update(source)
     return digest.hexdigest()[:16]

@@ -101,7 +101,8 @@ class Lines:
     debug = info = warning = error = critical = msg
 
 
-#: Writes the service's own log lines to standard error. Lines of libraries have a handler there.
+#: Writes the service's own log lines to standard error. Those of libraries get there by a
+#: handler of ``logging``.
 lines = Lines(sys.stderr)
 
 

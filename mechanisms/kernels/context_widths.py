@@ -6,8 +6,8 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
 #: A pair (m, β) describes a combination of levels: m counts its records outside of its rarest
-#: class, and β is one less than the records of that class. This number stands for the largest m − β
-#: of an empty list of pairs. It is far below every real m − β, so an empty list gives the width 0.
+#: class, and β is one less than those of that class, at least 0. This number stands for the largest
+#: m − β of an empty list of pairs. It is far below every real m − β, so such a list has width 0.
 _NONE = -(1 << 60)
 
 

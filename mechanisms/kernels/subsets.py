@@ -161,8 +161,8 @@ def _purest_levels(
     rows, classes = codes.shape[1], levels[target]
     labels = codes[target]
     # ``largest[β]`` is the largest m of all combinations of levels with this β. m counts the rows
-    # outside of the rarest class, and β is one less than the rows of that class. The rarest class
-    # has at most rows / classes rows, which bounds β and so the length of ``largest``.
+    # outside of the rarest class, and β is one less than those of that class, at least 0. The
+    # class has at most rows / classes rows, which bounds β and so the length of ``largest``.
     largest = np.full(rows // classes + 1, -1, np.int64)
     # A combination without records has the pair m = 0, β = 0. The loop never visits such
     # combinations, so the pair is entered here.

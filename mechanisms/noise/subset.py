@@ -37,12 +37,12 @@ from mechanisms.noise.shells import DEEPEST, GROUP, Groups, survivors
 #: coin, so that about k do. ln θ is rounded to a multiple of 2^−20: then the logarithm of the odds
 #: against heads, λ·gap + ln θ, is a quotient of whole numbers.
 _THRESHOLD_BITS = 20
-#: θ divides the odds of all coins. The search for ln θ ends when the mean number of heads is within
+#: The search for ln θ ends when the mean number of heads is within
 #: this share of k, or after this many steps. It leaves out coins that show heads with a probability
 #: below e^−_IMPROBABLE. Errors of the search change only the number of rounds, never the law.
 _BALANCE, _STEPS, _IMPROBABLE = 2.0**-10, 60, 64.0
-#: The search for θ clips the logarithms of the odds of coins to this size, at which heads or tails
-#: are almost certain. So the odds themselves are doubles that neither overflow nor vanish.
+#: In the search, coins more certain of heads than e^256 to 1 count as such coins, and ln θ stays
+#: above about −256. So the odds are doubles that neither overflow nor vanish.
 _CERTAIN = 256.0
 #: A number slightly above ln 2. A coin may belong to shell j if the logarithm of its odds against
 #: heads is at least j times this. Its probability of heads is then below 2^−j, as a shell requires.

@@ -170,13 +170,13 @@ class TableColumns:
         return suppressed(counts, self._plan.dataset.minimum_count)
 
     def _suppressed_of(self, margin: Margin | None) -> Truths:
-        """The suppressed numbers of the cells or of a margin, also sums without a visible cell."""
+        """The suppressed numbers: of a margin without noise of its own, sums of no visible cell."""
         assert self._suppressed is not None
         own = self._suppressed.get(self._axes(margin))
         return self._summands(margin or ()) == 0 if own is None else own
 
     def _summands(self, margin: Margin) -> NDArray[np.int64]:
-        """The number of cells that each number of an unmeasured margin sums."""
+        """The number of visible cells that each number of an unmeasured margin sums."""
         assert self._suppressed is not None
         visible = (~self._suppressed[self._axes(None)]).astype(np.int64)
         return summed(visible, self._plan.axes(margin))

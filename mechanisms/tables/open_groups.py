@@ -23,7 +23,7 @@ from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.open_domain import MOST_VALUES, OpenAttribute
 from mechanisms.model.table_candidates import attribute_named
-from mechanisms.model.work import Work, together, work
+from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.order import largest_in_public_order
@@ -47,9 +47,6 @@ NO_GROUP = 1 << 62
 #: the keys, their order, the counts and their noise. The second is for each sum that is released
 #: beside the count: its values, the sums of the groups, and their noise.
 ROW_BYTES, PART_BYTES = 80, 48
-#: Values are read in the order of the sorted rows, which jumps about in memory. Reading one value
-#: is priced as this many comparisons of the sort.
-_GATHERING = 4
 
 
 def is_open(grouping: Grouping, dataset: Dataset) -> bool:
@@ -164,10 +161,13 @@ class OpenPlan(TablePlan):
     def work(self) -> Work:
         """The public work of ``release_groups`` and of the columns of its answer."""
         by, where, parts = self.request.by, self.request.where, len(self.measurements)
-        read = sum(one.comparisons for one in by) + comparisons(where, self.dataset) + parts - 1
-        sorting = self.rows.bit_length() + _GATHERING * (parts - 1)
+        read = sum(one.comparisons for one in by) + comparisons(where, self.dataset)
+        # The values of all parts but the count are read in the order of the sorted rows, which
+        # jumps about in memory.
+        values = work("values of open groups", self.rows * (parts - 1), parts - 1)
         return together(
-            work("rows of open groups", self.rows * (read + sorting)),
+            work("rows of open groups", self.rows * (read + self.rows.bit_length())),
+            values if parts > 1 else NOTHING,
             work("numbers of tables", self.rows * parts),
             part_work(where, self.dataset),
             *(one.work(self.dataset) for one in by),

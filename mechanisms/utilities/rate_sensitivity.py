@@ -91,7 +91,9 @@ class RateSensitivity(rates.Rates):
         "trees of equal counts are taken together", lambda self: 64 * (self.hits.size + 2048)
     )
     def _kinds(self) -> Integers:
-        """Numbers the candidates by kind: by their totals, and by the rates for which s = 0."""
+        """Numbers the candidates by kind: by their totals and, except under ``replace``, by which
+        of their rates have no hits or no misses.
+        """
         never = (self._fewer == 0).astype(np.int64)
         return classes(*self.totals, *(never[:0] if self.replace else never))[0]
 

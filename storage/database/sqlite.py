@@ -16,8 +16,8 @@ from storage.errors import UnusableDatabase
 #: Seconds for which a write waits for the locks of other processes. Threads of this process wait
 #: for each other on a lock in memory.
 BUSY_SECONDS = 5.0
-#: The number of 4 KB pages in the write-ahead log from which on a commit copies them into the
-#: database file. Charges write the same pages often, and only the last state of a page is copied,
+#: Once the write-ahead log has this many pages of 4 KB, a commit copies them into the database
+#: file. Charges write the same pages often, and only the last state of a page is copied,
 #: so a long log saves writes.
 LOG_PAGES = 4000
 OLDEST = (3, 37, 0)  # the first version with STRICT tables

@@ -277,7 +277,7 @@ query = _table(
     # The number of the canonical form in which ``request`` is stored.
     Column("form", Small, nullable=False, server_default=text("1")),
     # Random bytes that salt the digests of this query in the journal. It is null for queries that
-    # were answered before schema 0008, because the journal has no digests of them.
+    # had ended before schema 0008: their rows never change, and one digest covers all of them.
     Column("salt", Bytes),
     Column("rho_f", Big),  # null before schema 0009, as the next
     Column("unpriced", Big),

@@ -285,7 +285,7 @@ class ScoredSelection(Query):
         return objective_of(self.objective, self.utilities, self.passes)
 
     def _ranking(self) -> str:
-        """The name of the objective, by which the rule of ``auto`` looks up its choice."""
+        """The name under which the rule of ``auto`` lists this ranking, such as a utility's."""
         first = self.utilities[0]
         if self.objective == "single" and isinstance(first, UtilityTerm):
             return first.name

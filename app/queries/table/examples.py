@@ -42,6 +42,7 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     For a dataset with open attributes it yields tables by the first of them instead.
     """
     yield from _open(dataset)
+    yield from _open_sums(dataset)
     domain = described_table(dataset)
     if domain is None:
         return
@@ -76,16 +77,22 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 
 def _open(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yields counts by the first open attribute, and sums by it and another one."""
+    """Yields counts by the first open attribute."""
     for name in open_attributes(dataset)[:1]:
-        table = {"kind": "table", "delta": "0.001"}
-        yield {**table, "by": [name]}
-        assert isinstance(dataset.domain, TableDomain)
+        yield {"kind": "table", "by": [name], "delta": "0.000001"}
+
+
+def _open_sums(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yields sums by the first open attribute and a number, under a condition."""
+    if isinstance(dataset.domain, TableDomain):
         numbers = [one for one in dataset.domain.attributes if isinstance(one, NumericAttribute)]
-        for one in numbers[:1]:
-            sums = [{"name": "sum", "attribute": one.name}]
-            where = {"attribute": one.name, "from": one.edges[1]}
-            yield {**table, "by": [name, one.name], "aggregates": sums, "where": where}
+        for counts, one in zip(_open(dataset), numbers, strict=False):
+            yield {
+                **counts,
+                "by": [*counts["by"], one.name],
+                "aggregates": [{"name": "sum", "attribute": one.name}],
+                "where": {"attribute": one.name, "from": one.edges[1]},
+            }
 
 
 def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:

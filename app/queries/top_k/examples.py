@@ -38,7 +38,7 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
             choices = {"candidates": candidates, "sensitivity": sensitivity.value}
             yield {**query, **objective, **choices}
     for name in open_attributes(dataset)[:1]:
-        values = {"candidates": {"values_of": name}, "delta": "0.001"}
+        values = {"candidates": {"values_of": name}, "delta": "0.000001"}
         yield {**query, **values, "utilities": [{"name": "count"}]}
 
 

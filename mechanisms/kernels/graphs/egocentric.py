@@ -24,8 +24,9 @@ GRID_BITS = 26
 #: Up to this degree D the betweenness, which is below D²/2, fits 64 bits in steps of 2⁻²⁶.
 LARGEST_DEGREE = 2**19 - 1
 
-#: Up to this many neighbours of one node, pairs of neighbours may be compared as rows of a bit
-#: matrix. At this size it takes 8 MiB per thread. For more neighbours, two-paths are visited.
+#: Up to this many neighbours of one node that have an edge to another of its neighbours, pairs of
+#: them may be compared as rows of a bit matrix, of 8 MiB per thread at this size. For more,
+#: two-paths are visited.
 LARGEST_MATRIX = 8192
 
 
