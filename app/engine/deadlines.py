@@ -18,8 +18,8 @@ ALLOWANCE, ALLOWANCE_SHARE = 0.007, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
 #: Work is expected to start within this many seconds, twice the public cost of the light queries
-#: that may begin with it.
-START = 0.010
+#: that may begin with it, or within this share of a tick, whichever is longer.
+START, START_SHARE = 0.010, 0.4
 #: Work may wait this many seconds, in all, for a processor or for the interpreter lock.
 STALL = 0.008
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
@@ -38,21 +38,26 @@ class Clock:
         """Seconds before its deadline at which an answer is stored."""
         return max(ALLOWANCE, ALLOWANCE_SHARE * self.tick)
 
+    @property
+    def start(self) -> float:
+        """Seconds after the begin of a query within which its work is expected to start."""
+        return max(START, START_SHARE * self.tick)
+
     def length(self, seconds: float) -> float:
         """L, in seconds, of a query of this public cost."""
         if not self.tick:
             return 0.0
-        least = START + MARGIN * seconds + STALL + self.allowance
+        least = self.start + MARGIN * seconds + STALL + self.allowance
         return math.ceil(least / self.tick) * self.tick
 
     def moved(self, length: float, late: float) -> float:
         """L of a query of length L whose work began ``late`` seconds after its begin.
 
-        Where work starts later than ``START``, the machine is slow at this moment, and the work
+        Where work starts later than ``start``, the machine is slow at this moment, and the work
         takes longer too. So the deadline moves by whole ticks, and the work has all of its time.
         The ticks depend on the load, which includes other queries, and never on this work.
         """
-        return length + max(0, math.ceil((late - START) / self.tick)) * self.tick
+        return length + max(0, math.ceil((late - self.start) / self.tick)) * self.tick
 
     def next_tick(self, length: float, elapsed: float) -> float:
         """The first of L, L + tick, … that is not before ``elapsed``, all since the begin."""

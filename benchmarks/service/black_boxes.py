@@ -4,8 +4,9 @@ One analyst of a real service with its default settings asks the same question o
 and Y, in an order that coins decide, and takes the time of each reply. For each kind the pair is
 the one on which the work of such queries has differed most. A rank test (Mann and Whitney 1947)
 compares the two sides of every question; the chances are corrected for their number (Holm 1979).
-The instants do not follow load, so the test is to find nothing on a busy machine either. There,
-however, deadlines are missed: how many queries left later than their quote said is shown by side.
+Records move no instant, so the test is to find nothing on a busy machine either. There, however,
+work starts late or deadlines are missed: how many queries left later than their quote said is shown
+by side, and on a quiet machine there are none.
 """
 
 import time
