@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 #: An answer is stored this many seconds before its deadline, or this share of a tick before it,
 #: whichever is longer. So it has been stored when it must leave.
-ALLOWANCE, ALLOWANCE_SHARE = 0.007, 0.25
+ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
 #: Work is expected to start within this many seconds, twice the public cost of the light queries
 #: that may begin with it, or within this share of a tick, whichever is longer.
 START, START_SHARE = 0.010, 0.4
 #: Work may wait this many seconds, in all, for a processor or for the interpreter lock.
-STALL = 0.008
+STALL = 0.005
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
