@@ -47,7 +47,7 @@ class Trials:
         """So many starts: the more there are, the more iterations tell them apart."""
         if starts == 1:
             return cls(1, 0)
-        return cls(starts, 2 if starts < 8 else 4 if starts < 32 else 6)
+        return cls(starts, 2 if starts < 8 else 4 if starts < 32 else 12)
 
     @property
     def all(self) -> int:
