@@ -72,9 +72,13 @@ def candidates_of(dataset: Dataset) -> Mapping[str, Mapping[str, Any]]:
         return {}
     classes = domain.attribute(domain.class_attribute).levels
     inputs = _inputs(domain)
+    if not inputs:
+        return {}
     trees = [_stump(one, classes) for one in inputs]
+    # A choice among attributes needs two of them.
+    names = [one.name for one in inputs]
     return {
-        "attributes": {"attributes": [one.name for one in inputs]},
+        **({"attributes": {"attributes": names}} if len(names) > 1 else {}),
         "values": {"values_of": inputs[0].name},
         "trees": {"trees": [*trees, _branches(inputs[0], classes)], "positive_class": classes[0]},
     }

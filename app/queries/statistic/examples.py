@@ -31,11 +31,13 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     values: dict[str, Any] = {"quantile": 0.25, "k": 3}
     where: list[dict[str, Any]] = [{}]
     if isinstance(dataset.domain, TableDomain):
-        number = next(one for one in dataset.domain.attributes if isinstance(one, NumericAttribute))
-        values["attribute"] = number.name
-        where.append({"where": {"attribute": number.name, "from": number.edges[1]}})
+        numbers = [one for one in dataset.domain.attributes if isinstance(one, NumericAttribute)]
+        for number in numbers[:1]:
+            values["attribute"] = number.name
+            where.append({"where": {"attribute": number.name, "from": number.edges[1]}})
     for row, condition in product(VALID, where):
-        if dataset.neighbouring in row.relations:
+        fits = {"where", *values} >= set(FIELDS[row.statistic])
+        if dataset.neighbouring in row.relations and fits:
             yield {
                 "kind": "statistic",
                 "statistic": row.statistic,

@@ -36,6 +36,15 @@ CHAPTERS: dict[str, Any] = {
 }
 
 
+def _with_number(dataset: Dataset) -> tuple[TableDomain, NumericAttribute] | None:
+    """Returns a table of public levels and its first number; None where it lacks either."""
+    domain = described_table(dataset)
+    if domain is None:
+        return None
+    numbers = [one for one in domain.attributes if isinstance(one, NumericAttribute)]
+    return (domain, numbers[0]) if numbers else None
+
+
 def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields tables that read codes of both widths, numbers, squares, bins and a condition.
 
@@ -43,10 +52,10 @@ def _every(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """
     yield from _open(dataset)
     yield from _open_sums(dataset)
-    domain = described_table(dataset)
-    if domain is None:
+    table = _with_number(dataset)
+    if table is None:
         return
-    number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
+    domain, number = table
     of_numbers = [
         {"name": name, "attribute": number.name}
         for name in ("sum", "mean", "variance", "quantiles")
@@ -97,10 +106,10 @@ def _open_sums(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields tables of many margins, of wide sums, and of quantiles between few and many edges."""
-    domain = described_table(dataset)
-    if domain is None:
+    table = _with_number(dataset)
+    if table is None:
         return
-    number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
+    domain, number = table
     by_size = sorted(domain.attributes, key=lambda one: len(one.levels))
     small, widest = [one.name for one in by_size[:3]], by_size[-1].name
     margins = [list(some) for size in range(3) for some in combinations(small, size)]
@@ -127,10 +136,10 @@ def _large(dataset: Dataset) -> Iterator[dict[str, Any]]:
 
 def _gaussian(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields a table of all numbers that take Gaussian noise, and one of one cell."""
-    domain = described_table(dataset)
-    if domain is None:
+    table = _with_number(dataset)
+    if table is None:
         return
-    number = next(one for one in domain.attributes if isinstance(one, NumericAttribute))
+    domain, number = table
     widest = max(domain.attributes, key=lambda one: len(one.levels)).name
     yield {
         "kind": "table",

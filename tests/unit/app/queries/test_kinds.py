@@ -18,7 +18,12 @@ from app.engine.requests import QueryRequest, QuoteRequest
 from app.queries import QUERY, QUERY_KINDS, Kind, example_reply
 from app.queries.parts.examples import DATASETS, reply
 from app.service.warm import stored_types
-from mechanisms.model.domains import NeighbouringRelation
+from mechanisms.model.domains import (
+    CategoricalAttribute,
+    Dataset,
+    NeighbouringRelation,
+    TableDomain,
+)
 from mechanisms.model.records import GraphRecords
 from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
@@ -76,6 +81,16 @@ def test_no_default_takes_gaussian_noise(kind: Kind) -> None:
             charge = query.price(DATASETS[body.dataset], body.loss).charge()
             assert not charge.unpriced
             assert charge.epsilon_nano == body.loss.epsilon_nano
+
+
+@EACH
+def test_a_table_without_numbers_has_valid_examples(kind: Kind) -> None:
+    """Its price may refuse some of them: then agents get the next."""
+    attributes = [CategoricalAttribute(name, ("a", "b")) for name in ("class", "colour")]
+    domain = TableDomain(tuple(attributes), class_attribute="class", max_rows=16)
+    dataset = Dataset("words", NeighbouringRelation.ADD_REMOVE, domain)
+    for body in kind.examples.every(dataset):
+        assert QUERY.validate_json(json.dumps(body)).name == kind.name
 
 
 @EACH
