@@ -111,6 +111,7 @@ def test_all_tables_are_timed_on_most_records_and_graphs_are_not() -> None:
         if amount.units > few[place].work[name].units
     }
     assert {"rows of tables", "condition", "sum of numbers", "sorted rows"} <= grow
+    assert {"rows of open groups", "values of open groups"} <= grow
     # A large query is timed once, and has every kind of work that follows the request alone.
     assert all(one.query == few[place].query for place, one in most.items())
     assert few.keys() - most.keys()
