@@ -16,7 +16,8 @@ RUN find /opt/venv \( -type d -name tests -o -path '*/pyarrow/include' -o -path 
     && find /opt/venv -regextype posix-extended -type d -regex '.*/botocore/data/[^/]+' \
       ! -regex '.*/(s3|signin|sso|sso-oidc|sts)' -prune -exec rm -rf {} + \
     && /opt/venv/bin/pip uninstall --yes --quiet setuptools pip
-ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1
+ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONMALLOC=malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 COPY accounting ./accounting
 COPY mechanisms ./mechanisms
 COPY storage ./storage
@@ -37,7 +38,8 @@ COPY --from=build /opt/venv /opt/venv
 COPY --from=build /srv /srv
 COPY --from=build --chown=999 /opt/kernels /opt/kernels
 ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
-    NUMBA_CACHE_DIR=/opt/kernels PURSE_DATA=/data
+    NUMBA_CACHE_DIR=/opt/kernels PURSE_DATA=/data \
+    PYTHONMALLOC=malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 USER 999
 # /opt/kernels is a volume because a processor unlike the builder's compiles its own kernels there:
 # the root file system may then be read-only.

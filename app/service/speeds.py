@@ -61,8 +61,9 @@ _ROOT = Path(__file__).parents[2]
 #: other records, if a query on them does such work.
 REFERENCES = 1
 #: The runs of a reference query, whose median counts. Other work on the machine disturbs some of
-#: them, and the first one may compile kernels.
-RUNS = 5
+#: them, and the first one may compile kernels. With five runs, one measurement in twelve made some
+#: queries more than four times too dear.
+RUNS = 7
 #: How often a tree is grown in each run: half of the trees are larger than the others by chance.
 OF_TREES = 5
 
@@ -316,6 +317,7 @@ def _machine() -> dict[str, Any]:
         "processors": len(os.sched_getaffinity(0)),
         "kernels": KERNELS,
         "work": _statements(),
+        "memory": [os.environ.get(name) for name in ("PYTHONMALLOC", "GLIBC_TUNABLES")],
         "versions": [__version__, platform.python_version(), np.__version__, numba.__version__],
     }
 

@@ -236,3 +236,23 @@ def test_every_process_of_the_cluster_has_its_own_role_and_no_other() -> None:
     for name in CLUSTER[1:]:
         assert SERVICES[name]["volumes"] == SERVICES["replica-one"]["volumes"]
     assert "volumes" not in SERVICES["scheduler"]
+
+
+def test_objects_lie_in_huge_pages_from_a_checkout_and_from_the_image() -> None:
+    exported = "PYTHONMALLOC=malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
+    assert f"\nexport {exported}\n" in (ROOT / "run").read_text("utf-8")
+    # The kernels are timed in one stage and serve in the other.
+    stages = DOCKERFILE.split("\nFROM ")[1:]
+    assert [stage.count(exported) for stage in stages] == [1, 1]
+    offered = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not offered.exists() or "[never]" in offered.read_text():
+        pytest.skip("this machine has no huge pages")
+    objects = (
+        "kept = [str(n) for n in range(500_000)]; print(open('/proc/self/smaps_rollup').read())"
+    )
+    variables = dict(one.split("=", 1) for one in exported.split())
+    said = subprocess.run(
+        [sys.executable, "-c", objects], env=variables, capture_output=True, text=True, check=True
+    )
+    (kilobytes,) = re.findall(r"AnonHugePages: +(\d+) kB", said.stdout)
+    assert int(kilobytes) > 20_000

@@ -134,6 +134,6 @@ def test_measuring_tells_how_far_it_is_and_stores_no_speeds_that_do_not_cover_it
     with capture_logs() as lines, pytest.raises(RuntimeError, match="do not cover"):
         speeds_of_machine()
     rounds = [line["event"].partition("round ")[2].partition(",")[0] for line in lines]
-    assert rounds == [f"{number} of 5" for number in range(1, 6)]
+    assert rounds == [f"{number} of {RUNS}" for number in range(1, RUNS + 1)]
     assert runs == {False: {RUNS}, True: {RUNS * OF_TREES}}
     assert not (tmp_path / FILE).exists()
