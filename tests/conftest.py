@@ -29,6 +29,11 @@ def pytest_collection_finish() -> None:
     Their first query of each kind may be slow. ``test_warming_up.py`` tests the warm-up itself.
     The machine is timed here unless it was before, as services refuse queries until it is.
     """
+    priority = sys.modules.get("app.service.priority")
+    if priority is not None:
+        # Each service would lower the priority of this process a little more, and it could not be
+        # raised again. Beside other work the tests would hardly run at all in the end.
+        priority.BEHIND = 0
     warm = sys.modules.get("app.service.warm")
     if warm is not None:
         warm.LOADED.set()
