@@ -4,7 +4,7 @@ The deadline is the quote's, of a real service; the work is the same query in th
 the others, with as many threads as a query has there, on the arrays that the service has prepared.
 The public cost, worked out by the speeds of this machine, stands beside the seconds of a processor,
 all threads together, with the parts that kinds of work take of it. With the tree before, both
-services are queries over HTTP in the same rounds, with their default settings.
+services are asked over HTTP in the same rounds, with their default settings.
 """
 
 import json
@@ -49,7 +49,7 @@ TOP_PARETO = {"kind": "top_k", "k": 5, **PARETO, "sensitivity": "local"}
 MEAN = {"kind": "statistic", "statistic": "mean", "attribute": "age"}
 COUNT = {"kind": "statistic", "statistic": "count"}
 ID3 = {"kind": "tree", "algorithm": "id3", "max_depth": 5}
-#: What is queries of the tree before as well: dataset, query, the most times as long.
+#: What is asked of the tree before as well: dataset, query, the most times as long.
 EARLIER: Mapping[str, tuple[str, Mapping[str, Any], float]] = {
     "count": ("adult", COUNT, 1.0),
     "mean": ("adult", MEAN, 1.0),
