@@ -31,8 +31,8 @@ def pytest_collection_finish() -> None:
     """
     priority = sys.modules.get("app.service.priority")
     if priority is not None:
-        # Each service would lower the priority of this process a little more, and it could not be
-        # raised again. Beside other work the tests would hardly run at all in the end.
+        # Each service that a test starts in this process would lower the priority of the process a
+        # little more, for good. Beside other work the tests would hardly run at all in the end.
         priority.BEHIND = 0
     warm = sys.modules.get("app.service.warm")
     if warm is not None:

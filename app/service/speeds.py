@@ -61,8 +61,8 @@ _ROOT = Path(__file__).parents[2]
 #: other records, if a query on them does such work.
 REFERENCES = 1
 #: The runs of a reference query, whose median counts. Other work on the machine disturbs some of
-#: them, and the first one may compile kernels. With five runs, one measurement in twelve made some
-#: queries more than four times too dear.
+#: them, and the first one may compile kernels. Of twelve random choices of five runs one made some
+#: queries more than four times too dear, and none of as many choices of seven.
 RUNS = 7
 #: How often a tree is grown in each run: half of the trees are larger than the others by chance.
 OF_TREES = 5
