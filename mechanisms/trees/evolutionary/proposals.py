@@ -23,6 +23,11 @@ Tree = bool | tuple[Test, "Tree", "Tree"]
 Position = tuple[int, ...]
 
 
+def least_depth(initial_depth: int, max_depth: int) -> int:
+    """The depth of random trees: the initial depth, and at least 1 where trees may have a test."""
+    return max(initial_depth, min(1, max_depth))
+
+
 @dataclass(frozen=True)
 class Proposals:
     """Draws and varies trees: first of ``initial_depth``, and never deeper than ``max_depth``."""
@@ -34,12 +39,11 @@ class Proposals:
 
     def random(self) -> Tree:
         """A full tree of the initial depth, or less deep where no undecided test remains."""
-        return self._full(ANYTHING, self.least_depth)
+        return self._full(ANYTHING, self._least)
 
     @property
-    def least_depth(self) -> int:
-        """The initial depth, and at least 1 where trees may have a test."""
-        return max(self.initial_depth, min(1, self.max_depth))
+    def _least(self) -> int:
+        return least_depth(self.initial_depth, self.max_depth)
 
     def child(self, parents: list[Tree]) -> Tree:
         """Cross two uniformly drawn parents; with some probability mutate or prune the result."""
@@ -65,7 +69,7 @@ class Proposals:
         """Redraw the subtree at a uniform position: full, of a uniform allowed depth."""
         every = positions(tree)
         at = every[self.dice.below(len(every))]
-        least = min(max(self.least_depth, len(at)), self.max_depth)
+        least = min(max(self._least, len(at)), self.max_depth)
         depth = least + self.dice.below(self.max_depth - least + 1)
         fresh = self._full(self._reached(tree, at), depth - len(at))
         return grafted(tree, at, fresh)

@@ -17,7 +17,7 @@ from mechanisms.model.records import TableRecords
 from mechanisms.model.work import Work, together, work
 from mechanisms.selection import Selector
 from mechanisms.trees.dice import Dice
-from mechanisms.trees.evolutionary.proposals import Proposals, Tree
+from mechanisms.trees.evolutionary.proposals import Proposals, Tree, least_depth
 from mechanisms.trees.evolutionary.questions import Questions
 from mechanisms.trees.evolutionary.ranking import Ranking
 from mechanisms.trees.evolutionary.tree_forms import as_json, flattened
@@ -81,9 +81,13 @@ class Search:
         return [self.selected] * self.generations + [self.outputs]
 
     def work(self, dataset: Dataset) -> Work:
-        """The public work of the search; every proposed tree may be new, and full."""
+        """The public work of the search; every proposed tree may be new, and full.
+
+        The random trees at the start have the initial depth, and all later ones any depth.
+        """
         levels, passes = self.task.levels, self.generations + 1
-        proposed = self.population * passes * (2 << self.max_depth)
+        random = 2 << least_depth(self.initial_depth, self.max_depth)
+        proposed = self.population * (random + self.generations * (2 << self.max_depth))
         selections = [
             together(
                 self.fitness.work(dataset, pool, draws),

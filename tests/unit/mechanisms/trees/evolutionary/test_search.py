@@ -23,6 +23,7 @@ from mechanisms.trees.evolutionary import Search, search
 from mechanisms.trees.evolutionary import search as _search_function
 from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.evolutionary.front import Front
+from mechanisms.trees.evolutionary.proposals import positions
 from mechanisms.trees.task import Task
 from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
@@ -137,7 +138,9 @@ def test_a_front_of_too_many_rows_is_refused() -> None:
         Front().check(replace(PUBLIC, domain=domain), 1, 1)
 
 
-def test_each_distinct_tree_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The trees that searches evaluate, as they do so."""
     seen: list[Any] = []
     module = __import__(_search_function.__module__, fromlist=["flattened"])
     flatten = module.flattened
@@ -147,10 +150,37 @@ def test_each_distinct_tree_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -
         return flatten(trees, *rest)
 
     monkeypatch.setattr(module, "flattened", counted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"generations": 0, "population": 1},
+        {"generations": 0, "population": 1, "initial_depth": 0},
+        {"generations": 0, "population": 1, "initial_depth": 0, "max_depth": 0},
+        {"generations": 4, "initial_depth": 0},
+        {"generations": 4},
+    ],
+)
+def test_no_more_nodes_are_evaluated_than_the_work_counts(
+    evaluated: list[Any], changes: dict[str, Any]
+) -> None:
+    options = search_of(**changes)
+    for seed in range(5):
+        evaluated.clear()
+        search(context(people(50), PUBLIC, PrivacyLoss(10**9), SeededRandomness(seed)), options)
+        nodes = sum(len(positions(tree)) for tree in evaluated)
+        most = options.work(PUBLIC)["proposals"].units
+        # A full tree has one node less than the work counts; only random trees must be full.
+        assert nodes <= most - options.population if options.generations else nodes == most - 1
+
+
+def test_each_distinct_tree_is_evaluated_once(evaluated: list[Any]) -> None:
     options = search_of(population=60, generations=4, initial_depth=1, max_depth=1)
     search(context(people(500), PUBLIC, PrivacyLoss(10**10), SeededRandomness(2)), options)
     # Trees of one test: 2 + 4 + 3 tests in two polarities, and two leaves.
-    assert len(seen) == len(set(seen)) <= 20
+    assert len(evaluated) == len(set(evaluated)) <= 20
 
 
 @settings(deadline=None, max_examples=60)
