@@ -34,16 +34,23 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT TERM
 
-port=$("$python" -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])')
+(
+  cd "$dir"
+  $as "$bin/initdb" -D "$dir/data" -U test -A trust -E UTF8 --no-locale --no-sync >/dev/null
+)
+# A free port below those of outgoing connections, which could take it before the server does.
+port=$("$python" -c 'import random, socket
+while True:
+    with socket.socket() as probe:
+        port = random.randrange(15_000, 32_000)
+        if probe.connect_ex(("127.0.0.1", port)):
+            break
+print(port)')
 # FSYNC=on for measurements; tests need not wait for the disk.
 options="-p $port -k $dir -c listen_addresses=127.0.0.1 -c fsync=${FSYNC:-off} -c max_connections=300"
 (
   cd "$dir"
-  $as "$bin/initdb" -D "$dir/data" -U test -A trust -E UTF8 --no-locale --no-sync >/dev/null
-  $as "$bin/pg_ctl" -D "$dir/data" -w -l "$dir/log" -o "$options" start >/dev/null
+  $as "$bin/pg_ctl" -D "$dir/data" -w -t 600 -l "$dir/log" -o "$options" start >/dev/null
 )
 DATABASE_URL="postgresql+psycopg://test@127.0.0.1:$port/postgres"
 export DATABASE_URL

@@ -23,6 +23,11 @@ settings.register_profile("explore", _PATIENT, max_examples=1000)
 settings.load_profile("same")
 
 
+def pytest_collection() -> None:
+    """Looking for garbage in what is only collected would take a third of the time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Services of the tests do not warm up, because that would take seconds in every process.
 
@@ -42,3 +47,4 @@ def pytest_collection_finish() -> None:
         share_compiled_statements()
     # What was collected lives until the end. To look through it took a twentieth of the run.
     gc.freeze()
+    gc.enable()

@@ -68,7 +68,7 @@ class ServiceProcess:
             )
         return self
 
-    def wait_ready(self, seconds: float = 120) -> Self:
+    def wait_ready(self, seconds: float = 600) -> Self:
         """Return when ``/readyz`` replies 200. Raises: ServiceDied if ``seconds`` pass before."""
         deadline = time.monotonic() + seconds
         with httpx.Client(timeout=5) as client:

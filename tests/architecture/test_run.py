@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 
 from privypurse.cli import cli
 from tests.architecture.imports import ROOT
+from tests.support.patience import until
 
 SCRIPTS = (
     "deploy/make_secrets.sh",
@@ -29,6 +29,8 @@ SCRIPTS = (
     "scripts/with_docker.sh",
     "scripts/with_postgres.sh",
 )
+#: Seconds that a set-up may take beside other work.
+SETTING_UP = 600
 SERVE = """import os, sys
 print("served", os.environ["PURSE_DATA"], *sys.argv[1:])
 """
@@ -77,7 +79,7 @@ class Checkout:
 
     def run(self, *arguments: str, cwd: Path, **environment: str) -> tuple[int, str, str]:
         process = self.start(*arguments, cwd=cwd, **environment)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=SETTING_UP)
         return process.returncode, out, err
 
 
@@ -213,7 +215,7 @@ def test_it_sets_up_once_and_serves_from_anywhere(checkout: Checkout, tmp_path: 
 def test_two_at_once_set_up_once(checkout: Checkout) -> None:
     checkout.warm_for(1)
     both = [checkout.start(cwd=checkout.root) for _ in range(2)]
-    results = [process.communicate(timeout=120) for process in both]
+    results = [process.communicate(timeout=SETTING_UP) for process in both]
     assert [process.returncode for process in both] == [0, 0], results
     assert sum("installing" in err for _, err in results) == 1
     assert sum("waiting" in err for _, err in results) == 1
@@ -223,12 +225,10 @@ def test_two_at_once_set_up_once(checkout: Checkout) -> None:
 def test_an_interrupted_set_up_resumes(checkout: Checkout) -> None:
     checkout.warm_for(60)
     process = checkout.start(cwd=checkout.root)
-    deadline = time.monotonic() + 60
-    while not checkout.warm_log and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: checkout.warm_log)
     assert checkout.warm_log == ["started"]
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=SETTING_UP)
 
     # A virtual environment cut short has no working pip: it is made anew.
     shutil.rmtree(next((checkout.root / ".venv/lib").glob("python*/site-packages/pip")))

@@ -10,8 +10,13 @@ import pytest
 from app.demo.service import ServiceProcess
 from tests.process.session import Session
 
-#: No public intervals: none of these tests depends on them.
-QUICK = {"PURSE_RELEASE_INTERVAL": "0", "PURSE_OPENING_INTERVAL": "0"}
+#: No public intervals: none of these tests depends on them. Uploads reply when they can be queried,
+#: however busy the machine is.
+QUICK = {
+    "PURSE_RELEASE_INTERVAL": "0",
+    "PURSE_OPENING_INTERVAL": "0",
+    "PURSE_UPLOAD_WAIT": "300",
+}
 
 
 @pytest.fixture

@@ -39,6 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with OpenIDServer() as provider:
         settings = {
             "PURSE_RELEASE_INTERVAL": "0",
+            "PURSE_UPLOAD_WAIT": "300",
             "PURSE_OPENING_INTERVAL": "0",
             "PURSE_OIDC_ISSUER": provider.issuer,
             "PURSE_OIDC_AUDIENCE": AUDIENCE,

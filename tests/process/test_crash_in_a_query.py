@@ -20,7 +20,7 @@ from tests.support.blocked_service import BlockedService
 from tests.support.patience import PATIENCE
 
 #: A service renews every third of it, so it may be late by two seconds.
-LEASE = 3.0
+LEASE = 6.0
 
 
 @pytest.fixture

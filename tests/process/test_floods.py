@@ -18,6 +18,7 @@ from benchmarks.ledger.accounts import opened
 from benchmarks.ledger.clients import fill
 from storage.database.tables import dataset, query, users
 from storage.ledger.requests import QueryState
+from tests.process.conftest import QUICK
 from tests.process.session import QUERY, Session
 from tests.support.patience import REPLY, until
 
@@ -31,7 +32,7 @@ HEAD = b"GET / HTTP/1.1\r\nhost: x\r\nx: "
 
 def process(folder: Path) -> ServiceProcess:
     settings = {
-        "PURSE_RELEASE_INTERVAL": "0",
+        **QUICK,
         "PURSE_HEADER_TIMEOUT": "3",
         "PURSE_BODY_TIMEOUT": "10",
     }

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from app.demo.service import ServiceProcess
+from tests.process.conftest import QUICK
 from tests.process.session import Session
 from tests.support.patience import REPLY
 
@@ -147,7 +148,7 @@ class Watched(Session):
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """A session after one upload and one query, watched until the last test ends."""
     data = tmp_path_factory.mktemp("hostile") / "data"
-    with ServiceProcess(data, PURSE_RELEASE_INTERVAL="0") as service:
+    with ServiceProcess(data, **QUICK) as service:
         opened = Watched.open(service)
         assert isinstance(opened, Watched)
         assert opened.query("first").status_code == 201
@@ -206,7 +207,7 @@ def test_it_is_refused_in_flat_memory_and_leaves_nothing(session: Watched, name:
 
 def test_a_body_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     limit = 64 * 1024
-    settings: dict[str, Any] = {"PURSE_RELEASE_INTERVAL": "0", "PURSE_UPLOAD_LIMIT": str(limit)}
+    settings: dict[str, Any] = QUICK | {"PURSE_UPLOAD_LIMIT": str(limit)}
     with ServiceProcess(tmp_path / "data", **settings) as service:
         session = Session.open(service)
         register(session, "target")

@@ -36,7 +36,7 @@ def test_every_block_works(tmp_path: Path) -> None:
             env=commands(tmp_path),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             check=False,
         )
         assert played.returncode == 0, played.stdout + played.stderr

@@ -92,7 +92,7 @@ def replicas(
         for replica in running:
             closing.callback(replica.kill)
         for replica in running:
-            replica.wait_ready(120)
+            replica.wait_ready()
         one = Session.open(running[0])
         yield one, Session(running[1], one.admin, one.owner, one.analyst)
 
@@ -167,7 +167,7 @@ def new_graph(cluster: Cluster) -> str:
 
 def wait_open(cluster: Cluster) -> None:
     """Return when both replicas have opened the same versions, each on its own schedule."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while len({frozenset(mapped(one.service)) for one in (cluster.one, cluster.two)}) > 1:
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -228,7 +228,7 @@ def test_a_replica_that_restarts_under_load_costs_nobody_an_answer_or_a_charge(
     def ask(number: int) -> httpx.Response:
         if number == 5:
             assert cluster.two.service.stop() == 0
-            cluster.two.service.start().wait_ready(120)
+            cluster.two.service.start().wait_ready()
             restarted.set()
         deadline = time.monotonic() + 180
         while True:
@@ -269,7 +269,7 @@ def test_what_a_killed_replica_was_preparing_the_other_finishes(
         for replica in running:
             replica.start()
             closing.callback(replica.kill)
-            replica.wait_ready(120)
+            replica.wait_ready()
         name = f"large-{time.time_ns()}"
         owner = f"owner-{time.time_ns()}"
         one = Session(running[0], running[0].admin_key, "", "")

@@ -33,7 +33,7 @@ def started(folder: Path, line: str, **variables: str) -> None:
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         try:
             with httpx.Client() as client:
                 while process.poll() is None:

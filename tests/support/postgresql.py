@@ -16,6 +16,8 @@ from sqlalchemy import make_url
 from tests.support.patience import PATIENCE
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "with_postgres.sh"
+#: The status of the script where PostgreSQL is not installed.
+NO_SERVER = 3
 
 
 @contextmanager
@@ -36,6 +38,9 @@ def postgresql_server() -> Iterator[str | None]:
         assert process.stdin is not None
         assert process.stdout is not None
         url = process.stdout.readline().strip()
+        if not url and process.wait(PATIENCE) != NO_SERVER:
+            assert process.stderr is not None
+            raise AssertionError(process.stderr.read())
         try:
             yield url or None
         finally:

@@ -89,6 +89,11 @@ class TestPostgresql:
     def kind(self) -> str:
         return "postgresql"
 
+    @pytest.fixture
+    def scene(self, world: World, url: str, tmp_path: Path, in_rho: bool) -> Scene:
+        """Room for as many queries as it takes until enough backends are killed."""
+        return Scene(world, url, tmp_path, room=2000, in_rho=in_rho)
+
     @pytest.mark.parametrize(
         "in_rho", [True, pytest.param(False, marks=pytest.mark.slow)], indirect=True
     )

@@ -34,7 +34,7 @@ def meter(*arguments: str) -> dict[str, Any]:
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
-        timeout=3600 if arguments else 400,
+        timeout=3600,
     )
     assert done.returncode == 0, done.stderr
     findings: dict[str, Any] = json.loads(done.stdout)

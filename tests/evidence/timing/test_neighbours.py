@@ -21,10 +21,13 @@ from fastapi.testclient import TestClient
 from pydantic import SecretStr
 from sqlalchemy import text
 
+from app.engine import verifying
 from app.engine.requests import Priced
 from app.main import create_app
+from app.usecases import ledger
 from storage.ledger.requests import Reservation
 from storage.queries import history
+from tests.support.patience import PATIENCE
 from tests.support.service import Service, settings_on
 from tests.support.walk import every_get
 
@@ -221,6 +224,10 @@ def world(
         one.setattr(Priced, "reply", answered)
         # Owners and auditors see the last full minute, and one may pass in one world alone.
         one.setattr(history, "MINUTE_US", 1)
+        # Every verification is complete and is waited for, however long it takes in one world.
+        one.setattr(verifying, "QUICK", float("inf"))
+        one.setattr(verifying, "SHARE", 0)
+        one.setattr(ledger.verify, "__defaults__", (PATIENCE,))
         outputs = all_outputs(people, application, FILES[name])
         return outputs | journal(people)
 

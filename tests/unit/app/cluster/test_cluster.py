@@ -226,7 +226,8 @@ def process_memory(pid: int) -> bytes:
             if "w" in permissions or ".npy" in line:
                 first, last = (int(bound, 16) for bound in bounds.split("-"))
                 memory.seek(first)
-                chunks.append(memory.read(last - first))
+                with suppress(OSError):  # a mapping that has gone meanwhile
+                    chunks.append(memory.read(last - first))
     return b"".join(chunks)
 
 

@@ -198,7 +198,7 @@ def test_a_body_that_does_not_come_is_given_up(
     settings: Settings, path: str, fast_lane: bool
 ) -> None:
     """A real connection that sends the start of a body and then nothing."""
-    impatient = settings.model_copy(update={"body_timeout": 0.3})
+    impatient = settings.model_copy(update={"body_timeout": 3.0})
     app = create_app(impatient, fast_lane=fast_lane)
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))

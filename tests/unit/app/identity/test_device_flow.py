@@ -22,6 +22,7 @@ from app.main import create_app
 from privypurse import Login, LoginFailed, PrivyPurse, Prompt, login
 from privypurse.cli import cli
 from tests.support.device_provider import CLIENT, DeviceProvider
+from tests.support.patience import until
 from tests.support.provider import AUDIENCE
 from tests.support.service import Service, settings_on
 
@@ -100,12 +101,17 @@ def file(tmp_path: Path) -> Path:
 
 
 def agreeing(provider: DeviceProvider, who: str | None = "ana") -> Callable[[Prompt], None]:
-    """A person who answers the prompt a moment later."""
+    """A person who answers the prompt after two looks of the program."""
+
+    def answer(code: str, looks: int) -> None:
+        until(lambda: len(provider.forms) >= looks)
+        provider.answers[code] = who
 
     def show(prompt: Prompt) -> None:
         assert prompt.address == f"{provider.issuer}/activate"
         assert prompt.complete == f"{prompt.address}?user_code={prompt.code}"
-        threading.Timer(0.2, provider.answers.update, [{prompt.code: who}]).start()
+        looks = len(provider.forms) + 2
+        threading.Thread(target=answer, args=(prompt.code, looks), daemon=True).start()
 
     return show
 

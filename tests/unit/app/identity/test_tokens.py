@@ -367,8 +367,8 @@ def test_a_broken_provider_is_a_refusal(
 def test_a_slow_provider_holds_nobody_else_up(
     service: Service, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(published, "PATIENCE", 3.0)
-    provider.delay = 3.5
+    monkeypatch.setattr(published, "PATIENCE", 6.0)
+    provider.delay = 6.5
     with ThreadPoolExecutor(8) as threads:
         waiting = [threads.submit(me, service, provider.token()) for _ in range(6)]
         assert service("root", "GET", "/v1/me").status_code == 200

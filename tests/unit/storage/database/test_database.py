@@ -18,6 +18,7 @@ from storage.database.database import ATTEMPTS, Again, Database
 from storage.database.expressions import now_us
 from storage.database.tables import users
 from storage.errors import Busy, CommitUnknown
+from tests.support.patience import PATIENCE
 from tests.support.world import World
 
 
@@ -136,8 +137,11 @@ class TestSqlite:
             assert waiting.result(60) == "done"
         other.close()
 
-    def test_closing_waits_for_a_transaction_of_another_thread(self, database: Database) -> None:
+    def test_closing_waits_for_a_transaction_of_another_thread(
+        self, database: Database, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """SQLite calls it a misuse to close a connection under a statement."""
+        monkeypatch.setattr("storage.database.database.CLOSING_SECONDS", PATIENCE)
         transaction = database.begin(wait=True)
         with ThreadPoolExecutor(1) as threads:
             closing = threads.submit(database.close)
