@@ -41,7 +41,7 @@ RIVALS = {"spread centres (Su 2017)": spread_lloyd, "hashed grid (Chang 2021)": 
 def run(result: Result, setting: Setting, name: str) -> None:
     table, place = read_table(setting.data, name), table_place(setting.data, name)
     codes, classes = one_hot_codes(table), table.classes.astype(np.int64)
-    count, runs = len(np.unique(classes)), setting.times(10)
+    count, runs = len(np.unique(classes)), setting.times(40)
     labels = (k_means(codes, count, seed) for seed in setting.fewer(range(SEEDS)))
     plain = mean([adjusted_rand(crossed(one, classes)) for one in labels])
     result.measure(f"{name}: scikit-learn", plain[0], "", plain[1])

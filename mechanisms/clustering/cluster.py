@@ -49,7 +49,15 @@ def _from_best_start(context: QueryContext, encoding: Encoding, plan: Clustering
     def draw() -> Floats:
         return encoding.point(margins.record(source))
 
-    first = best_start(context.at(parts.trials), encoding, draw, plan.clusters, trials, plan.moves)
+    first = best_start(
+        context.at(parts.trials),
+        encoding,
+        draw,
+        encoding.mean(margins.weights),
+        plan.clusters,
+        trials,
+        plan.moves,
+    )
     return lloyd(
         context.at(parts.iterations),
         encoding,

@@ -60,6 +60,11 @@ class Encoding:
         pairs = zip(self.points, record, strict=True)
         return np.concatenate([each[level] for each, level in pairs])
 
+    def mean(self, weights: Sequence[Integers]) -> Floats:
+        """The mean point of records whose values have these weights, one array per attribute."""
+        pairs = zip(self.points, weights, strict=True)
+        return np.concatenate([each / each.sum() @ points for points, each in pairs])
+
 
 def one_hot(attributes: tuple[Attribute, ...], bits: int) -> Encoding:
     """Codes with one 1 per value; their reach R is the number of attributes."""
