@@ -15,7 +15,7 @@ def main() -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="privypurse-demo-") as name:
         folder = Path(name)
-        service = ServiceProcess(folder / "data")
+        service = ServiceProcess(folder / "data", PURSE_UPLOAD_WAIT="300")
         try:
             with service:
                 print(f"a service of its own at {service.url}; its data go when it ends")

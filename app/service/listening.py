@@ -33,8 +33,8 @@ KEEP_ALIVE = 5
 #: Seconds that running requests have to end after SIGTERM.
 GRACE = 30
 #: The parent process pings each serving process. One that sends no reply for this many seconds is
-#: killed and replaced. Compiling and measuring delay a reply by some seconds, and a start beside
-#: other work by many.
+#: killed and replaced. Compiling and measuring delay a reply by some seconds. A process
+#: that starts on a busy machine may need much longer for its first reply.
 HUNG = 60
 #: The number of Linux's ``prctl`` option by which a process gets a signal when its parent ends.
 PR_SET_PDEATHSIG = 1

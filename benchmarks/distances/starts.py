@@ -41,7 +41,7 @@ RIVALS = {"spread centres (Su 2017)": spread_lloyd, "hashed grid (Chang 2021)": 
 def run(result: Result, setting: Setting, name: str) -> None:
     table, place = read_table(setting.data, name), table_place(setting.data, name)
     codes, classes = one_hot_codes(table), table.classes.astype(np.int64)
-    count, runs = len(np.unique(classes)), setting.times(40)
+    count = len(np.unique(classes))
     labels = (k_means(codes, count, seed) for seed in setting.fewer(range(SEEDS)))
     plain = mean([adjusted_rand(crossed(one, classes)) for one in labels])
     result.measure(f"{name}: scikit-learn", plain[0], "", plain[1])
@@ -63,11 +63,13 @@ def run(result: Result, setting: Setting, name: str) -> None:
         indices: dict[str, list[float]] = {}
         for way, query in ways.items():
             indices[way] = [
-                index(np.array(query.compute(context).answer["centres"])) for _ in range(runs)
+                index(np.array(query.compute(context).answer["centres"]))
+                for _ in range(setting.times(40))
             ]
         for way, rival in RIVALS.items():
             indices[way] = [
-                index(rival(codes, levels, count, float(epsilon), rng)) for _ in range(runs)
+                index(rival(codes, levels, count, float(epsilon), rng))
+                for _ in range(setting.times(10))
             ]
         for way, values in indices.items():
             result.estimate(f"{name}, ε = {epsilon}: {way}", values)
@@ -111,7 +113,7 @@ def _bars(name: str) -> tuple[Bar, ...]:
 
 BENCHES = tuple(
     Bench(f"clustering.{name}", f"How good are private clusters of {name}, and from which ε on?",
-          partial(run, name=name), 150.0, ("scikit-learn, 20 starts", "one start", *RIVALS),
+          partial(run, name=name), 300.0, ("scikit-learn, 20 starts", "one start", *RIVALS),
           _bars(name), rows_of(name))
     for name in TABLES
 )  # fmt: skip

@@ -63,7 +63,7 @@ class Encoding:
     def mean(self, weights: Sequence[Integers]) -> Floats:
         """The mean point of records whose values have these weights, one array per attribute."""
         pairs = zip(self.points, weights, strict=True)
-        return np.concatenate([each / each.sum() @ points for points, each in pairs])
+        return np.concatenate([(each / each.sum()) @ points for points, each in pairs])
 
 
 def one_hot(attributes: tuple[Attribute, ...], bits: int) -> Encoding:

@@ -2,10 +2,10 @@
 
 Lloyd's iterations end where they began to go. So several starts are tried for a few iterations
 each, and the one whose released counts and sums lie furthest apart is iterated further. Centres of
-a start are drawn from noisy counts of single values, so they lie where records are, and then moved
-together until their mean is that of all records by the same counts. So two centres divide the
+a start are drawn from noisy counts of single values, so they lie where records are. Then they are
+moved together until their mean is that of all records by the same counts. So two centres divide the
 records in the middle; without the move they often cut off a corner, and stay there. A cluster that
-shows no records gets a new drawn centre. All this follows from what is released anyway.
+shows no records gets a newly drawn centre. All this follows from what is released anyway.
 
 Every start costs loss, which the noise of all others pays for. The rule tries more of them only
 where the noise of a centre stays below one mismatch of a record.
@@ -46,7 +46,7 @@ class Trials:
 
     @classmethod
     def of(cls, starts: int) -> Trials:
-        """So many starts: the more there are, the more iterations tell them apart."""
+        """So many starts; many of them need more iterations to be told apart."""
         if starts == 1:
             return cls(1, 0)
         return cls(starts, 2 if starts < 32 else 12)
@@ -111,7 +111,7 @@ def best_start(
 
     Args:
         draw: a new centre, public or from released values.
-        middle: the mean of the centres of every start, as public.
+        middle: the point, public or from released values, to which the mean of each start is moved.
 
     Privacy: ``context.loss``, in equal shares for all iterations. A single start costs nothing.
     """

@@ -19,7 +19,7 @@ from tests.process.session import QUERY, Session
 from tests.support.blocked_service import BlockedService
 from tests.support.patience import PATIENCE
 
-#: A service renews every third of it, so it may be late by two seconds.
+#: A service renews every third of it, so it may be late by four seconds.
 LEASE = 6.0
 
 

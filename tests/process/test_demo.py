@@ -18,7 +18,7 @@ def test_the_demonstration_plays_to_its_end(tmp_path: Path) -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert played.returncode == 0, played.stdout + played.stderr

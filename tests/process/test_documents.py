@@ -24,7 +24,7 @@ def run(folder: Path, script: str, **variables: str) -> str:
         env=commands(folder) | variables,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     assert played.returncode == 0, played.stdout + played.stderr

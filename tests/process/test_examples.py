@@ -44,7 +44,7 @@ class Shell:
             env=os.environ | {"PYTHONPATH": str(ROOT / "client")} | self.variables,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
 

@@ -38,7 +38,7 @@ def test_locks_are_made_as_the_page_says(tmp_path: Path) -> None:
         env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     if result.returncode and OFFLINE.search(result.stderr):

@@ -50,7 +50,9 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
     before, *operating = tutorial("operator", 7)
     run(tmp_path, before)
     secrets = tmp_path / "secrets"
-    with ServiceProcess(tmp_path / "data", PURSE_SECRETS=str(secrets)) as service:
+    with ServiceProcess(
+        tmp_path / "data", PURSE_SECRETS=str(secrets), PURSE_UPLOAD_WAIT="300"
+    ) as service:
         here = {"PRIVYPURSE_URL": service.url}
         operator = played("operator", operating, tmp_path, service)
         says(

@@ -86,8 +86,8 @@ class Clustering(Query):
         ge=1,
         le=MAX_STARTS,
         description=(
-            "The starts to try, each from centres near the records; by default as many as the loss "
-            "and the bound on rows allow."
+            "The starts to try, each from centres around the mean of the records; by default as "
+            "many as the loss and the bound on rows allow."
         ),
     )
 

@@ -262,7 +262,7 @@ class TestLockOrder:
             self.own.lock, self.own.order = lock, order
             with world.database.engine.connect() as connection:
                 connection.exec_driver_sql("SET deadlock_timeout = '10ms'")
-                # A machine that stands still for seconds makes no deadlock.
+                # A lock timeout on a slow machine must not count as a deadlock.
                 connection.exec_driver_sql("SET lock_timeout = 0")
                 connection.commit()
                 together.wait(60)

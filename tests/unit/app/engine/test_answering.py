@@ -71,7 +71,7 @@ def test_an_answer_leaves_at_its_deadline(shop: Service) -> None:
     assert took >= released_after(shop) * INTERVAL
 
 
-def test_work_that_misses_its_deadline_leaves_at_the_next_power_and_is_counted(
+def test_work_that_misses_its_deadline_leaves_later_and_is_counted(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A miss changes nothing but the instant: neither body nor status."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import threading
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -16,9 +15,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.main import create_app
-from storage.ledger.ledger import Ledger
 from tests.support.agents import MODES, Agent, call
-from tests.support.patience import PATIENCE, WAIT
+from tests.support.patience import WAIT
 from tests.support.service import Service, settings_on
 
 EDGES: dict[str, Any] = {"kind": "statistic", "statistic": "edges"}
@@ -110,19 +108,9 @@ def test_refusals_are_those_of_the_api(granted: Service) -> None:
     assert granted.spent() == "0"
 
 
-def test_an_answer_leaves_at_its_deadline(
-    begun: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_leaves_at_its_deadline(begun: Any, tmp_path: Path) -> None:
     """Before its release, an answer is in no reply of any tool."""
-    settle, go_on = Ledger.settle, threading.Event()
-
-    async def settle_later(*reservation: Any, **reply: Any) -> bool:
-        assert await asyncio.to_thread(go_on.wait, PATIENCE)
-        return await settle(*reservation, **reply)
-
-    # However slow this machine is, the deadline does not pass before the agent has looked.
-    monkeypatch.setattr(Ledger, "settle", settle_later)
-    settings = settings_on(tmp_path / "data").model_copy(update={"release_interval": 0.5})
+    settings = settings_on(tmp_path / "data").model_copy(update={"release_interval": 6.0})
     shutil.copytree(begun[0], settings.data)
     with TestClient(create_app(settings)) as client:
         service = Service(client, settings)
@@ -134,11 +122,10 @@ def test_an_answer_leaves_at_its_deadline(
         early = agent.call("answers", id=running["id"], wait=0)
         assert (running["status"], early["status"]) == ("running", "running")
         assert not {"answer", "receipt"} & (running.keys() | early.keys())
-        go_on.set()
         answered = agent.call("answers", id=running["id"])
         assert answered["status"] == "answered"
         begin, end = (datetime.fromisoformat(one) for one in _times(service, running["id"]))
-        assert (end - begin).total_seconds() >= 0.49
+        assert (end - begin).total_seconds() >= 5.9
 
 
 def _times(service: Service, id: str) -> tuple[str, str]:

@@ -154,23 +154,36 @@ def test_records_are_drawn_in_proportion_to_positive_counts_plus_one() -> None:
     assert p_value(seen, [8 / 11, 1 / 11, 2 / 11]) > FALSE_ALARM
 
 
-def test_every_start_lies_around_the_mean_of_the_released_counts() -> None:
+def test_every_start_lies_around_the_mean_of_the_released_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     dataset, records = blobs()
     assert isinstance(dataset.domain, TableDomain)
     encoding = one_hot(dataset.domain.attributes, 0)
     margins = Margins(tuple(np.array([5, -2, 0, 0, 3, 0]) for _ in encoding.attributes))
     middle = encoding.mean(margins.weights)
     assert np.allclose(middle, np.tile(np.array([6, 1, 1, 1, 4, 1]) / 14, 12))
-    source = SeededRandomness(5).stream()
+    started: list[Any] = []
+
+    def iteration(*called: Any) -> Centres:
+        points = called[2]
+        started.append(points)
+        return Centres(points, np.full(CLUSTERS, 9), error=0)
+
+    monkeypatch.setattr(starts, "iteration", iteration)
+    source, again = (SeededRandomness(5).stream() for _ in range(2))
 
     def draw() -> Any:
         return encoding.point(margins.record(source))
 
-    within = context(records, dataset, PrivacyLoss(0))
-    first = starts.best_start(within, encoding, draw, middle, CLUSTERS, Trials(1, 0), 1)
-    assert np.allclose(first.mean(axis=0), middle)
-    # Moved together: the differences are still those of possible records.
-    assert set(np.round(first - first[0], 9).ravel()) <= {-1.0, 0.0, 1.0}
+    within = context(records, dataset, PrivacyLoss(NANO))
+    starts.best_start(within, encoding, draw, middle, CLUSTERS, Trials(3, 1), 1)
+    assert len(started) == 3
+    for points in started:
+        drawn = np.array([encoding.point(margins.record(again)) for _ in range(CLUSTERS)])
+        assert np.allclose(points.mean(axis=0), middle)
+        assert np.allclose(points - points[0], drawn - drawn[0])
+        assert not np.allclose(points, drawn)
 
 
 def test_clusters_without_records_get_new_centres() -> None:

@@ -173,7 +173,8 @@ def test_no_more_nodes_are_evaluated_than_the_work_counts(
         nodes = sum(len(positions(tree)) for tree in evaluated)
         most = options.work(PUBLIC)["proposals"].units
         # A full tree has one node less than the work counts; only random trees must be full.
-        assert nodes <= most - options.population if options.generations else nodes == most - 1
+        proposed = options.population * (options.generations + 1)
+        assert nodes <= most - proposed if options.generations else nodes == most - proposed
 
 
 def test_each_distinct_tree_is_evaluated_once(evaluated: list[Any]) -> None:
