@@ -48,7 +48,7 @@ class AccountRank(IntEnum):
     """The kinds of accounts. Locks are taken in the order of these numbers, narrow before wide."""
 
     #: The rank of the account of one API key that has a limit of its own, over all datasets. It is
-    #: the narrowest account, so it is locked first.
+    #: the narrowest kind of account, so it is locked first.
     KEY = -1
     ANALYST_ON_DATASET = 0
     ANALYST = 1

@@ -19,7 +19,7 @@ from accounting.rho import LARGEST_FEMTO, Pure, RhoBound, Together
 Composition = Literal["sequential", "parallel"]
 
 
-#: The bound of a step that adds no ρ to a price. It is for a part of a charge that no mechanism
+#: The bound of zero on the ρ of a step of a price. It is for a part of a charge that no mechanism
 #: spends, such as what is left over when a loss per person is divided by the records of a person.
 #: It is also for a release whose ρ another step of the same price counts already.
 NO_RELEASE = Together(())

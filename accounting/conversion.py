@@ -15,8 +15,8 @@ from functools import lru_cache
 from accounting.privacy_loss import ATTO, NANO
 from accounting.rho import FEMTO
 
-#: The largest ε and δ that an account may allow if it counts in ρ. With larger ones, its sums of ρ
-#: could leave 64 bits.
+#: The largest ε and δ that an account may allow if it counts charges in ρ. With larger ones, its
+#: sums of ρ could leave 64 bits.
 MOST_EPSILON_NANO = 1000 * NANO
 MOST_COMPOSITION_ATTO = ATTO // 1000
 
@@ -57,7 +57,7 @@ def _limit_at(alpha: Decimal, epsilon: Decimal, delta: Decimal, context: Context
     """ρ at one α. With the context ``_DOWN`` it is a lower bound: each term is rounded down."""
     less = context.subtract(alpha, Decimal(1))
     tail = context.divide(_log(context.multiply(delta, alpha), context), less)
-    rest = _log(context.divide(alpha, less), context)  # −ln(1 − 1/α)
+    rest = _log(context.divide(alpha, less), context)  # the term −ln(1 − 1/α) of the limit
     return context.divide(context.add(context.add(epsilon, tail), rest), alpha)
 
 

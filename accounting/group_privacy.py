@@ -15,8 +15,8 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, ROUND_FLOOR, Context, Dec
 
 from accounting.privacy_loss import NANO, PrivacyLoss
 
-#: The decimal digits of each operation, enough for 18 exact digits of δ after a sum of a million
-#: terms.
+#: The decimal digits with which each operation is computed. They suffice for 18 exact digits of δ
+#: after a sum of a million terms.
 DIGITS = 60
 
 
@@ -54,11 +54,13 @@ def geometric_sum(epsilon_nano: int, members: int) -> Decimal:
     S(n + 1) = 1 + r S(n). All operands are positive, so rounding up yields an upper bound.
     """
     up = _context(ROUND_CEILING)
-    # Decimal rounds exp to the nearest number, so the next larger number is an upper bound.
+    # The decimal exp function rounds to the nearest number, so the next larger number is an upper
+    # bound.
     nearest = up.exp(up.divide(Decimal(epsilon_nano), Decimal(NANO)))
     ratio = up.next_plus(nearest) if epsilon_nano else Decimal(1)
-    # Doubling reads the binary digits of ``members`` from the left. After digits that form the
-    # number n, ``total`` is S(n), the sum of the first n powers of r = e^ε, and ``power`` is rⁿ.
+    # Doubling reads the binary digits of the group size ``members`` from the left. After digits
+    # that form the number n, ``total`` is S(n), the sum of the first n powers of r = e^ε, and
+    # ``power`` is rⁿ.
     total, power = Decimal(0), Decimal(1)
     for bit in bin(members)[2:]:
         total = up.multiply(total, up.add(Decimal(1), power))

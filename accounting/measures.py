@@ -17,9 +17,10 @@ class Measure(NamedTuple):
     name: str
     digits: int
     #: The column of the table ``query`` with the charge in this measure. The columns for the sums
-    #: of accounts and the changes of entries are named after it.
+    #: of accounts and for the changes in entries are named after it.
     column: str
-    #: The column of an account with its limit in this measure, or with its δ_c in the last measure.
+    #: The column of an account with its limit in this measure. For the last measure it is the
+    #: column with δ_c, the additional δ for which the limit in ρ was computed.
     limit: str
 
     @property
@@ -32,9 +33,9 @@ class Measure(NamedTuple):
         return f"d_{self.column}"
 
 
-#: Two columns. The one of an account is 1 if the account allows releases without a finite ε, else
-#: 0. The one of an entry is the change of that number. It is null in an entry that changes no limit
-#: and in entries of earlier schemas.
+#: The names of two columns. In an account the column is 1 if the account allows releases without a
+#: finite ε, else 0. In an entry it is the change of that number. It is null in an entry that
+#: changes no limit and in entries of earlier schemas.
 GAUSSIAN, MOVED_GAUSSIAN = "lim_gaussian", "d_gaussian"
 
 MEASURES = (

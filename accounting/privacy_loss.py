@@ -18,9 +18,9 @@ from accounting.measures import MEASURES
 NANO = 10**9
 ATTO = 10**18
 
-#: Limits are at most ε = 10⁹, so the sum of any two amounts fits easily in 64 bits.
+#: The largest ε of a limit is 10⁹, so the sum of any two amounts fits easily in 64 bits.
 MAX_EPSILON_NANO = 10**9 * NANO
-#: δ = 1 gives no privacy at all, so every amount is below it.
+#: The largest δ. δ = 1 gives no privacy at all, so every amount is below it.
 MAX_DELTA_ATTO = ATTO - 1
 #: The names of ε and δ and the decimal places of their units: every reply shows these two amounts.
 _SHOWN = tuple((measure.name, measure.digits) for measure in MEASURES[:2])
@@ -154,7 +154,7 @@ def parse_units(amount: str | int | float | Decimal, digits: int) -> int:
     if value.adjusted() > 24:
         raise ValueError("too large")
     sign, mantissa, exponent = value.as_tuple()
-    assert isinstance(exponent, int)  # finite, checked above
+    assert isinstance(exponent, int)  # The amount is finite, so its exponent is a number.
     significand = int("".join(map(str, mantissa)))
     shift = exponent + digits
     if significand == 0:

@@ -17,7 +17,8 @@ from fractions import Fraction
 from accounting.privacy_loss import NANO
 
 FEMTO = 10**15
-#: No limit reaches this many femto-ρ, so a larger charge fits none and is stored as this number.
+#: No limit in ρ reaches this many units of 10⁻¹⁵. So a charge of more fits no limit, and is stored
+#: as this number.
 LARGEST_FEMTO = 10**18
 
 

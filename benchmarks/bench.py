@@ -26,8 +26,8 @@ from benchmarks.result import (
     mean,
 )
 
-#: The name of the rival that ``--before DIR`` adds to a bench: the checkout in DIR, measured in the
-#: same rounds.
+#: The name of one more rival of a bench, which ``--before DIR`` adds: another checkout of this
+#: project, in DIR, which is measured in the same rounds.
 BEFORE = "the tree before (--before DIR)"
 
 
@@ -46,7 +46,8 @@ class Setting:
     more: int = 1
     earlier: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     before: Path | None = None
-    #: Whether measurements of a claim are repeated until the interval of their mean decides it.
+    #: Whether an undecided claim is measured again until the confidence interval of the mean
+    #: decides it.
     full: bool = False
 
     def narrowed(
@@ -113,7 +114,8 @@ class Bar:
     value: str
     least: float | None = None
     most: float | None = None
-    #: Whether the value compares with another checkout and so exists only with ``--before DIR``.
+    #: Whether the value compares this checkout with another one, so that it exists only with
+    #: ``--before DIR``.
     before: bool = False
 
     def bounds(self, name: str) -> bool:
@@ -138,17 +140,18 @@ class Bar:
 class Bench:
     name: str
     question: str
-    #: A function of a module, or ``partial`` of one: other processes find it by its name.
+    #: A function at the top level of a module, or a ``partial`` of one. Other processes import it
+    #: by its name.
     run: Callable[[Result, Setting], None]
     seconds: float
-    #: The other programs or methods that are measured in the same run, to compare with.
+    #: The names of other programs or methods that are measured in the same run, to compare with.
     rivals: tuple[str, ...] = ()
     bars: tuple[Bar, ...] = ()
-    #: Files of the data folder that it reads.
+    #: The files of the data folder that the bench reads.
     files: tuple[str, ...] = ()
-    #: The paper whose claims it judges; empty for a bench of our own.
+    #: The paper whose claims the bench judges; empty for a bench of the project's own.
     paper: str = ""
-    #: Experiments whose results it reads.
+    #: The names of experiments whose stored results this one reads, so they run first.
     needs: tuple[str, ...] = ()
 
     def measure(self, setting: Setting) -> Result:

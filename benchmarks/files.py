@@ -14,7 +14,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "scikit-learn")
 SUMMARY = "summary.json"
 REPORT = "report.html"
-#: Results of another form are not read.
+#: The version of the format of result files. Files of another version are not read.
 FORM = 5
 
 

@@ -4,7 +4,8 @@ from importlib import import_module
 
 from benchmarks.bench import Bench
 
-#: The modules of benches, and of experiments, in the order in which they are listed.
+#: The modules of the project's own benches, and of the experiments that repeat papers, in the order
+#: in which they are listed.
 OWN = (
     *("service.http", "service.one_clock", "service.black_boxes"),
     *("service.deadlines", "service.load", "service.growth", "service.real_graphs"),

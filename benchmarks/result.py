@@ -15,7 +15,7 @@ import numpy as np
 Estimate = tuple[float, float]
 Value = Estimate | tuple[float, None]
 Lines = Mapping[str, Sequence[Estimate] | Sequence[Value]]
-#: A cell of a table: text, a whole number, an exact number, or a value.
+#: A cell of a table: text, a whole number, an exact number, or a mean with its interval.
 Cell = str | int | float | Value
 
 
@@ -23,7 +23,7 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     OTHERWISE = "holds with other numbers"
     FAILS = "does not hold"
-    #: The interval has room for either.
+    #: The confidence interval allows both that the claim holds and that it does not.
     OPEN = "not decided by these repetitions"
 
 
@@ -116,9 +116,10 @@ class Result:
     plots: list[Plot] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
-    #: The numbers and lists that later experiments need of this one, by name.
+    #: Numbers and lists of this experiment that later experiments read, by name.
     stored: dict[str, Any] = field(default_factory=dict)
-    #: The values that bars are about, and why there is none of some of them here.
+    #: The measured values, by name, which the bars bound. ``unjudged`` has the reasons why some of
+    #: them cannot be measured here.
     measured: dict[str, Measurement] = field(default_factory=dict)
     unjudged: dict[str, str] = field(default_factory=dict)
 
@@ -212,7 +213,7 @@ def marks(values: Sequence[float], logarithmic: bool) -> list[float]:
         for size in (float(f"{base}e{power}") for base in (1, 2, 5))
         if span / size <= 5
     )
-    # What rounding leaves above a mark needs no further one.
+    # The tolerance of 1e-6 steps keeps a rounding error beside a mark from adding a further mark.
     first = floor(low / step + 1e-6)
     last = -floor(-high / step + 1e-6)
     return [float(f"{number * step:.12g}") for number in range(first, max(last, first + 1) + 1)]

@@ -3,7 +3,8 @@
 from accounting.conversion import MOST_EPSILON_NANO, rho_limit
 from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 
-#: δ_c of the accounts: a promise of (ε, δ_c) for all queries together.
+#: The δ of the accounts here, called δ_c. An account promises (ε, δ_c) for all its queries
+#: together.
 COMPOSITION_DELTA = ATTO // 10**6
 
 

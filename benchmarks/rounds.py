@@ -16,7 +16,8 @@ from typing import Self, TypeVar
 from benchmarks.result import Cell, Result
 
 Value = TypeVar("Value")
-#: A value of one way in one round: seconds, or how many per second.
+#: One of the ways that are compared. A call measures it once, and returns seconds or a number per
+#: second.
 Way = Callable[[], float]
 
 

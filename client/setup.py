@@ -43,7 +43,9 @@ class WithRules(build_py):
 
     def run(self) -> None:
         super().run()
-        if not self.editable_mode:  # an editable client finds the rules in its checkout
+        # A client that is installed in editable mode imports the rules for uploads from its
+        # checkout, so no copy is needed.
+        if not self.editable_mode:
             root = Path(__file__).resolve().parent.parent
             copy_rules(root, Path(self.build_lib) / "privypurse/rules")
 

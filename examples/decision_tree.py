@@ -11,7 +11,8 @@ purse = PrivyPurse(
 answer = purse.tree("people", epsilon="2", max_depth=2, criterion="gini")
 print(answer)
 
-# Predicting is free: a released tree is public. Numbers fall into their bins by themselves.
+# Predictions cost no budget, because a released tree is public. Numbers are put into bins by the
+# tree.
 patients = [
     {"age": 17, "town": "Aix", "diet": "meat", "sport": "much"},
     {"age": 88, "town": "Caen", "diet": "fish", "sport": "none"},
@@ -22,7 +23,8 @@ chances = answer.tree.predict_proba(patients)
 for patient, label, chance in zip(patients, labels, chances, strict=True):
     print(f"{patient['age']}: {label}, ill with probability {chance['yes']:.2f}")
 
-# Evolved trees tell one class from the others, by rates; they carry no counts.
+# An evolved tree tells one class from the others. It has no counts, so it predicts no
+# probabilities.
 evolved = purse.tree(
     "people", "evolutionary", epsilon="2", positive_class="yes", initial_depth=2, max_depth=2
 )

@@ -15,7 +15,7 @@ for value, row in zip(town.values, town.matrix, strict=True):
     print(f"{value:6}", " ".join(f"{distance:.2f}" for distance in row))
 print("Brest to Caen:", round(town.between("Brest", "Caen"), 2))
 
-# The matrix is what scikit-learn takes as metric="precomputed".
+# The matrix can be passed to scikit-learn with metric="precomputed".
 try:
     from sklearn.cluster import AgglomerativeClustering
 except ImportError:
@@ -25,7 +25,7 @@ else:
     groups = grouping.fit_predict(town.matrix).tolist()
     print("groups of towns:", dict(zip(town.values, groups, strict=True)))
 
-# Clusters of the private records, and the clusters of your own records.
+# Clusters of the private records, and to which of them your own records belong.
 clusters = purse.clustering("people", 3, epsilon="4", iterations=3, distance={"context_size": 1})
 for index, typical in enumerate(clusters.typical()):
     print(f"cluster {index}: like {typical}")

@@ -8,7 +8,7 @@ purse = PrivyPurse(
     os.environ.get("PRIVYPURSE_URL", "http://127.0.0.1:8000"), os.environ["PRIVYPURSE_KEY"]
 )
 
-# A query is a plain value. Quotes are free of charge.
+# A query is a plain value that can be quoted first. A quote costs no budget.
 question = top_k(5, "egocentric_betweenness", sensitivity="shifted")
 quote = purse.quote("friends", question, epsilon="2")
 print("would cost", quote.charge, "and fits" if quote.affordable else "and does not fit")
@@ -18,7 +18,8 @@ print("most influential:", answer.selected)
 print("charged", answer.charge, "- receipt", answer.receipt)
 print("left:", answer.remaining)
 
-# In one line, by degree, with your own key: a second run returns the same answer.
+# The same in one line, by degree. With a key of your own, a second run returns the same answer at
+# no further cost.
 print("most friends:", purse.top_k("friends", 3, "degree", epsilon="1", key="friends-1").selected)
 
 try:

@@ -8,7 +8,7 @@ purse = PrivyPurse(
     os.environ.get("PRIVYPURSE_URL", "http://127.0.0.1:8000"), os.environ["PRIVYPURSE_KEY"]
 )
 
-# How much is a count that is off by at most ten? A quote finds the ε that reaches a target.
+# What does a count cost that is off by at most ten? A quote finds the ε for this error.
 question = statistic("count", where={"attribute": "sport", "in": ["none"]})
 quote = purse.quote("people", question, target={"error": 10})
 print("a count off by at most 10 costs", quote.charge)

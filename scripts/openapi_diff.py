@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Members that are texts for people; a property or a parameter may bear the same names.
+#: OpenAPI fields with text for people, which are not compared. A property or a parameter of the
+#: same name is compared.
 TEXTS = frozenset({"description", "summary", "title", "operationId"})
-#: Members whose keys are names that the service chose, and not words of OpenAPI.
+#: OpenAPI fields whose keys are names that the service chose, such as names of properties, and not
+#: words of OpenAPI.
 NAMED = frozenset({"properties", "paths", "responses", "schemas", "content", "examples", "default"})
-#: The program that prints the document; it runs in the tree of either commit. Older trees have
-#: their settings in another module.
+#: The program that prints the OpenAPI document of a checkout, and that runs in it. Older checkouts
+#: have their settings in another module.
 DUMP = """
 import json, sys, tempfile
 from pathlib import Path
@@ -83,7 +85,7 @@ def comparable(api: Mapping[str, Any]) -> Any:
             key: plain(one, inside, key in NAMED)
             for key, one in value.items()
             if names or key not in TEXTS
-            # Schemas are compared where they are used.
+            # The list of schemas is skipped, because each schema is compared where it is used.
             if key != "schemas" or names
         }
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.compiled_statements import share_compiled_statements
 
-# Nothing here depends on the speed of the machine, which others may be using.
+# Examples have no deadline, because no test may fail where the machine is slow or busy.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 
 settings.register_profile("same", _PATIENT, derandomize=True, max_examples=50)
@@ -45,6 +45,7 @@ def pytest_collection_finish() -> None:
         deque(warm.MachineSpeeds().steps(), maxlen=0)
     if "sqlalchemy" in sys.modules:
         share_compiled_statements()
-    # What was collected lives until the end. To look through it took a twentieth of the run.
+    # The tests that pytest collected live until the end. If the garbage collector searched them
+    # again and again, it would take a twentieth of the run.
     gc.freeze()
     gc.enable()

@@ -32,7 +32,7 @@ for command in (*serving.COMMANDS, *cluster.COMMANDS, *COMMANDS):
 def main() -> None:
     """The entry point of ``python -m app.cli``."""
     try:
-        cli()  # ends the process by SystemExit, so the lines below run only after an error
+        cli()  # ``cli`` ends the process by SystemExit. The lines below run only after an error.
     except SettingsError as error:
         typer.echo(f"settings: {error}", err=True)
     except ValidationError as error:

@@ -28,7 +28,8 @@ PATIENCE = 30.0
 #: A Dask scheduler that sends no reply for this many seconds counts as failed. A stopped process
 #: keeps its connections open, so the state of a connection does not show this failure.
 SILENCE = 10.0
-#: Seconds between two checks that the scheduler still replies, while workers compute parts.
+#: Seconds between two checks that the Dask scheduler still replies, while its workers compute parts
+#: of a query.
 BEAT = 5.0
 
 

@@ -26,7 +26,8 @@ QUIET: dict[str, Any] = {
     "distributed.scheduler.worker-ttl": "60s",
 }
 
-#: Seconds between two searches for jobs that have ended, whose files the worker then closes.
+#: Seconds between two searches for jobs (pieces of work that the service shared out) that have
+#: ended. The worker then closes their files.
 TIDY = 60.0
 
 

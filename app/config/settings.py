@@ -208,7 +208,8 @@ class Settings(BaseSettings):
         del dotenv_settings, file_secret_settings
         folder = init_settings().get("secrets") or env_settings().get("secrets")
         if not folder or not Path(folder).is_dir():
-            # The setting is unset, or names no folder, which its validator refuses.
+            # The setting ``secrets`` is unset, or it names no folder. Its validator refuses such a
+            # name later.
             return init_settings, env_settings
         files = SecretsSettingsSource(settings_cls, secrets_dir=folder)
         return init_settings, env_settings, files
@@ -369,9 +370,10 @@ class Settings(BaseSettings):
         Of several processes each has a share of the slots that one process alone would have.
         """
         threads = self.kernel_threads() * self.processes
-        # Danger: queries that share a processor delay each other by tens of milliseconds at times,
-        # and a short one would miss its deadline. So two processors have two slots and no more. A
-        # single processor has two as well, so that short queries need not wait for a long one.
+        # Danger: heavy queries that share a processor delay each other by tens of milliseconds at
+        # times, and a short one would miss its deadline. So two processors have two slots, and no
+        # more than two heavy queries run. A single processor has two slots as well, so that short
+        # queries need not wait for a long one.
         whole = 2 if threads <= 2 else 3 if threads <= 4 else 4
         return max(1, whole // self.processes)
 

@@ -93,7 +93,7 @@ class Units:
 QueryEpsilon = Annotated[int, Units(9, MIN_QUERY_EPSILON_NANO, MAX_QUERY_EPSILON_NANO)]
 #: ρ of a query, in units of 10⁻¹⁵.
 QueryRho = Annotated[int, Units(15, 1, MAX_QUERY_RHO_FEMTO)]
-#: ε of a limit (an allowance or a cap), in units of 10⁻⁹.
+#: ε of a limit: of an analyst's allowance, or of the cap on all analysts of a dataset.
 LimitEpsilon = Annotated[int, Units(9, 0, MAX_EPSILON_NANO)]
 #: δ of a query or of a limit, in units of 10⁻¹⁸: 0 ≤ δ < 1.
 Delta = Annotated[int, Units(18, 0, MAX_DELTA_ATTO)]
@@ -214,7 +214,8 @@ class AsAmounts:
         return handler(self.fields.__pydantic_core_schema__)
 
 
-#: An allowance or a cap: 0 ≤ ε ≤ 10⁹, δ, and optionally δ_c, with which charges count in ρ too.
+#: The limit of an analyst (an allowance) or of all analysts of a dataset (a cap): 0 ≤ ε ≤ 10⁹, δ,
+#: and optionally δ_c, with which charges count in ρ too.
 Allowance = Annotated[
     AccountLimit, AsAmounts(AllowanceFields, ("rho", "composition_delta"), ("gaussian",))
 ]

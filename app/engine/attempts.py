@@ -57,16 +57,18 @@ class Attempt:
     records: Records
     ticket: Ticket
     started: float
-    #: Ends with the reply, at the deadline.
+    #: The task that answers the query. It ends at the deadline, together with the reply.
     task: asyncio.Task[Reply]
-    #: Seconds from the beginning of the query to its deadline. A late start of
-    #: the work moves it by ticks, and each missed deadline doubles it.
+    #: Seconds from the beginning of the query to its deadline. If the work starts late, the
+    #: deadline moves by ticks (the distances between two instants at which answers may leave). Each
+    #: missed deadline doubles the length.
     length: float
     #: The monotonic time until which the caller waits. If the deadline comes later, the reply 202
     #: must leave at this time. Work on the event loop would delay it, so the work runs in a thread.
     awaited_until: float
-    #: The work, from the begin on, and the monotonic times at which it started and ended. The
-    #: thread that does it notes them itself, because the event loop may come to it much later.
+    #: The work, which exists once the query has begun, and the monotonic times at which it started
+    #: and ended. The thread of the work notes these times itself, because the event loop may learn
+    #: of them much later.
     job: asyncio.Future[tuple[int, bytes]] | None = None
     work_started: float | None = None
     work_ended: float | None = None
@@ -235,8 +237,8 @@ class Attempts:
         id, ticket, job = attempt.reservation.query_id, attempt.ticket, attempt.job
         assert job is not None, "the scheduler starts the work when it begins the query"
         if not await self._in_time(job, attempt):
-            # The work has missed its last deadline, but a kernel cannot be stopped. The query keeps
-            # its slot until the kernel ends, and the result is dropped.
+            # The work has missed its last deadline, but running compiled code cannot be stopped.
+            # The query keeps its slot until this code ends, and the result is dropped.
             job.add_done_callback(read_exception)
             job.add_done_callback(lambda _: self._scheduler.finish(ticket, time.monotonic()))
             return StillRunning(id)

@@ -13,7 +13,8 @@ import math
 from dataclasses import dataclass
 
 #: An answer is stored this many seconds before its deadline, or this share of a tick before it,
-#: whichever is longer. So it has been stored when it must leave.
+#: whichever is longer. A tick is the distance between two instants at which answers may leave. So
+#: an answer has been stored when it must leave.
 ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0

@@ -15,8 +15,8 @@ from mechanisms.model.executor import Executor
 from storage.database.database import Database
 
 #: Seconds after which a thread that waits for the interpreter lock makes its holder release it.
-#: Work takes the lock again after every kernel. With the 5 ms that Python has by default, it would
-#: wait longer than it works.
+#: Work takes the lock again after every compiled kernel. With the 5 ms that Python has by default,
+#: it would wait longer than it works.
 SWITCH_INTERVAL = 0.0001
 
 P = ParamSpec("P")
@@ -45,7 +45,8 @@ class ThreadExecutor(Executor):
 
     def __init__(self, workers: int, users: int = 1) -> None:
         self.workers = workers
-        # A single worker is the calling thread: waking another can take longer than the kernel.
+        # A single worker is the calling thread: waking another can take longer than the kernel (the
+        # compiled loop) runs.
         self._pool = started_pool(workers * users, "kernel") if workers > 1 else None
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
@@ -99,9 +100,9 @@ class Execution:
         jobs = slots + workers
         share = -(-workers // slots)
         self._threads = ThreadExecutor(workers), ThreadExecutor(share, jobs + 1)
-        #: The executors of kernels: these threads, or executors that also send large work to other
-        #: machines. One preparation may take all processors. A query takes its share of them, as
-        #: its public cost does, even if the other slots are idle.
+        #: The executors of compiled kernels: these threads, or executors that also send large work
+        #: to other machines. One preparation of uploaded records may take all processors. A query
+        #: takes its share of them, as its public cost does, even if the other slots are idle.
         self.preparation, self.queries = map(elsewhere, self._threads)
         self._jobs = started_pool(jobs, "job")
 

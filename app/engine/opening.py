@@ -18,9 +18,11 @@ from storage.catalogue.datasets import Datasets
 
 log = structlog.get_logger("privypurse.opening")
 
-#: The shortest period, in seconds, of the search for versions that must be opened or closed.
+#: The shortest period, in seconds, of the search for versions of records that must be opened or
+#: closed.
 LEAST = 0.25
-#: The longest wait, in seconds, before a version that could not be opened is tried again.
+#: The longest wait, in seconds, before a version of records that could not be opened is tried
+#: again.
 LONGEST = 600.0
 
 Key = tuple[int, int]
@@ -36,8 +38,8 @@ class Opener:
         self._datasets, self._interval = datasets, interval
         self._period = max(interval, LEAST)
         self._repeated = Repeated("opening", self._period, self._search)
-        #: For each version that could not be opened: how often it failed, and the time of the next
-        #: try.
+        #: For each version of records that could not be opened: how often it failed, and the time
+        #: of the next try.
         self._failures: dict[Key, tuple[int, float]] = {}
         self._needed: frozenset[Key] = frozenset()
         self._ready_from: float | None = None
@@ -77,8 +79,9 @@ class Opener:
         if self._closing.is_set():
             return
         opened = self._datasets.opened
-        # Danger: open versions must be listed before the rows are read. A version that is published
-        # in between would otherwise be listed and have no row, and would be closed by mistake.
+        # Danger: the open versions of records must be listed before their rows in the database are
+        # read. A version that is published in between would otherwise be listed and have no row,
+        # and would be closed by mistake.
         listed = opened.listed()
         rows = self._datasets.needed_versions()
         self._needed = frozenset((row.id, row.version) for row in rows)

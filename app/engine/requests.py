@@ -148,7 +148,7 @@ class Priced:
         #: priced. Otherwise its answer could lose more than is charged.
         self.query: Query = request.query.in_rho() if in_rho else request.query
         price = self.query.price(dataset, loss)
-        # The ledger charges the loss in the request. A price that differs from it is a bug.
+        # The ledger charges the loss that the request names. A price that differs from it is a bug.
         assert price.total() == loss
         self.dataset, self.cost = dataset, self.query.cost(dataset, loss)
         self.charge = price.charge()

@@ -57,8 +57,8 @@ class Scheduler:
         for ticket in tickets:
             assert ticket.begin is not None
             assert ticket.begun is not None
-            # The result is the instant of the schedule, not the later moment at which the event
-            # loop runs this line.
+            # The query's begin is the public instant of the schedule, and not the later moment at
+            # which the event loop runs this line.
             ticket.begun.set_result(ticket.begin)
             self.waiting -= 1
         try:

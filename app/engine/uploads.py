@@ -34,10 +34,11 @@ from storage.records.tickets import Ticket
 
 log = structlog.get_logger("privypurse.uploads")
 
-#: Seconds between two heartbeats. Each extends the lease of an upload to one minute from then.
+#: Seconds between two heartbeats. Each extends the lease of an upload (the time for which this
+#: process has it to itself) to one minute from then.
 HEARTBEAT = 5.0
-#: The number of threads that read and prepare uploads. Kernels of uploads run in the pool of
-#: threads that queries use too.
+#: The number of threads that read and prepare uploads. The compiled kernels of uploads run in the
+#: pool of threads that queries use too.
 READERS = 1
 
 
@@ -205,7 +206,9 @@ class Uploads:
             self._progress.discard(progress)
             await run_in_threadpool(self._drop, upload.id, upload.ticket)
             await run_in_threadpool(upload.closing.close)
-            with suppress(OSError):  # A later sweep removes the rest.
+            # If the folder of the upload cannot be removed completely, a later sweep removes the
+            # rest.
+            with suppress(OSError):
                 await run_in_threadpool(remove_folder, folder)
 
     def _prepare(self, upload: Upload, folder: Path, progress: _Progress) -> int | None:

@@ -14,11 +14,11 @@ import structlog
 
 log = structlog.get_logger("privypurse.warm_up")
 
-#: The wait in seconds before the loading of kernels is tried again: after the first failure, and at
-#: most. Each further failure doubles it.
+#: The wait in seconds before the loading of compiled kernels is tried again: after the first
+#: failure, and at most. Each further failure doubles it.
 FIRST, LONGEST = 1.0, 600.0
-#: Seconds that a query waits for the kernels at most, and seconds between two checks whether they
-#: are loaded.
+#: Seconds that a query waits for the compiled kernels at most, and seconds between two checks
+#: whether they are loaded.
 PATIENCE, LOOK = 10.0, 0.05
 
 

@@ -134,7 +134,8 @@ class CodeFlow:
             yield
         finally:
             self._exchanges[address] -= 1
-            self._exchanges += Counter()  # Drops the addresses with no exchange.
+            # Drops the client addresses that exchange no sign-in code any more.
+            self._exchanges += Counter()
 
     async def _exchange(self, endpoints: Endpoints, code: str, verifier: str) -> str:
         """The ID token for a code, which the provider gives once.

@@ -52,8 +52,8 @@ FEW, MANY, MOST = 16, 1 << 14, 1 << 16
 #: The kind of work of growing trees. Its reference queries run with a large loss: with more noise
 #: chance decides how many nodes are split.
 GROWTH = "rows of nodes"
-#: The losses of the reference queries: ε of most and of growing trees, and ρ of the same with
-#: Gaussian noise.
+#: The losses of the reference queries, in ε and, with Gaussian noise, in ρ. Each pair has the loss
+#: of most queries, then that of queries that grow trees.
 EPSILONS = NANO, 1000 * NANO
 RHOS = FEMTO // 100, 1000 * FEMTO
 _ROOT = Path(__file__).parents[2]
@@ -61,8 +61,9 @@ _ROOT = Path(__file__).parents[2]
 #: other records, if a query on them does such work.
 REFERENCES = 1
 #: The runs of a reference query, whose median counts. Other work on the machine disturbs some of
-#: them, and the first one may compile kernels. Of twelve random choices of five runs one made some
-#: queries more than four times too dear, and none of as many choices of seven.
+#: them, and the first one may compile kernels. In one of twelve random choices of five runs, the
+#: median made some queries seem more than four times too expensive. None of twelve choices of seven
+#: did.
 RUNS = 7
 #: How often a tree is grown in each run: half of the trees are larger than the others by chance.
 OF_TREES = 5
@@ -83,7 +84,7 @@ class MachineSpeeds:
         config: Any = numba.config
         self._folders = [Path(config.CACHE_DIR), *([] if data is None else [data])]
         self._machine = _machine()
-        #: None until they are measured.
+        #: The speeds of this machine; None until they are measured.
         self.current = self._stored()
 
     def _stored(self) -> Speeds | None:
@@ -283,10 +284,10 @@ def _timings(
     places = [(place, number) for place, one in enumerate(timed) for number in one]
     trees = [one for one in places if GROWTH in timed[one[0]][one[1]].work]
     others = [one for one in places if one not in trees]
-    # In turn: a query that runs again at once finds its code and its records in the processor's
-    # caches. Among others, as in a service, it takes up to half as long again. All sizes are timed
-    # in one round: if all runs on many records fell into slow minutes of the machine, they would
-    # show too much growth.
+    # The reference queries run in turn. A query that is run twice in a row finds its code and its
+    # records in the processor's caches. Among other queries, as in a service, it takes up to half
+    # as long again. All numbers of records are timed in one round: if all runs on many records fell
+    # into slow minutes of the machine, they would show too much growth.
     for run in range(RUNS):
         log.info(
             "measuring the speed of this machine: two minutes, once; "

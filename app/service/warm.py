@@ -47,7 +47,7 @@ ROWS = 8
 EPSILON_NANO = 1000 * 10**9
 #: ρ of each query that adds Gaussian noise: 1.
 RHO_FEMTO = FEMTO
-#: Set as soon as this process has loaded all kernels.
+#: Set as soon as this process has loaded all compiled kernels.
 LOADED = threading.Event()
 
 

@@ -37,7 +37,8 @@ GAUGES: dict[str, tuple[str, Merge]] = {
     "ledger_valid": ("1 if the last verification found no fault, else 0.", "livemin"),
     "sources_failing": ("Sources whose last read here failed, in the last hour.", "livemax"),
 }
-#: Names a folder in which the processes of one service write their metrics, to show them together.
+#: The environment variable that names a folder in which the processes of one service write their
+#: metrics, to show them together.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 NAN = float("nan")
 #: Seconds for which the gauge ``sources_failing`` counts a source whose last read failed.

@@ -44,7 +44,7 @@ def page(
     require(caller, "analyst", "owner", "auditor")
     scope = listing_scope(caller)
     # A filter may admit few entries, scattered over the whole ledger. Such a read can be long, so
-    # it needs a slot of long reads.
+    # it needs one of the few slots for long reads.
     narrowed = bool(scope) or any(filters.values())
     with services.reads.slot(caller.id) if narrowed else nullcontext():
         return _page(services, scope, limit, cursor, filters)

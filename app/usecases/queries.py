@@ -95,7 +95,7 @@ async def history(
     require(caller, "analyst", "owner", "auditor")
     scope = listing_scope(caller)
     # Only the queries of one analyst can be read in the order of an index. All others must be
-    # sorted, so they need a slot of long reads.
+    # sorted, so they need one of the few slots for long reads.
     is_in_order = scope.keys() == {"analyst_id"} and dataset is None
     with nullcontext() if is_in_order else services.reads.slot(caller.id):
         return await run_in_threadpool(_page, services, caller, scope, dataset, limit, cursor)

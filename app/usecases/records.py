@@ -70,7 +70,8 @@ async def take_records(
         raise NodesMissing
     with ExitStack() as closing:
         path = await services.uploads.receive(delivery.content, closing)
-        # From here on the preparation removes the file, so leaving this block must not remove it.
+        # From here on the preparation of the records removes the uploaded file, so leaving this
+        # block must not remove it.
         closing = closing.pop_all()
     version = await services.uploads.publish(
         stored,

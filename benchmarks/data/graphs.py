@@ -67,6 +67,7 @@ def random_edges(edges: int, nodes: int, skew: float) -> tuple[Nodes, Nodes]:
     ends = (nodes * random.random((edges + edges // 20, 2)) ** skew).astype(np.int64)
     low, high = ends.min(axis=1), ends.max(axis=1)
     keys = np.unique(low[low < high] * nodes + high[low < high])
-    # Not the first ones: they would all be of the same nodes.
+    # Picks edges at random. The keys are sorted, so the first ones would all belong to the nodes of
+    # largest degree.
     sources, targets = np.divmod(random.permutation(keys)[:edges], nodes)
     return sources.astype(np.int32), targets.astype(np.int32)

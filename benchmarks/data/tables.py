@@ -27,17 +27,18 @@ from mechanisms.model.records import TableRecords
 from mechanisms.trees.task import Task
 
 BINS = 5
-#: Clusters, and values per attribute, of the synthetic tables.
+#: By name of a synthetic table: the number of clusters, and the number of values per attribute.
 SYNTHETIC = {"A": (3, 3), "B": (3, 6), "C": (6, 6), "D": (6, 12)}
-#: Rows of each cluster of the tables of planted contexts, and for each attribute that depends on
-#: the cluster, the cluster that has a 1 there. Table C has two more, of which only a part depends.
+#: By name of a table with a planted context: the rows of each cluster, and for each attribute that
+#: follows the cluster, the cluster whose rows have a 1. Table C has two more that follow it less.
 PLANTED: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "A": ((5000, 5000), (0, 0, 1, 1)),
     "B": ((8000, 2000), (0, 0, 1, 1)),
     "C": ((7000, 3000), (0, 0, 1, 1)),
     "D": ((2000,) * 5, (0, 1, 2, 3, 4)),
 }
-#: The share of cells that are turned over in the two further attributes of table C.
+#: In the two attributes of table C that follow the cluster less, this share of the cells is
+#: flipped.
 BLURRED = 0.35
 
 

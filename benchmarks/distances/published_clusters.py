@@ -9,7 +9,8 @@ import numpy as np
 from benchmarks.distances.metric_evaluation import Floats
 
 ITERATIONS = 5
-#: The draws among which spread centres are searched for, at each distance.
+#: How many random records are tried as spread centres (start centres that are far apart), for each
+#: distance that they must keep.
 TRIES = 200
 
 

@@ -28,7 +28,7 @@ LOSS, K = PrivacyLoss.parse("1"), 10
 EDGES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
 ROWS = (10_000, 100_000, 1_000_000, 10_000_000)
 CANDIDATES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
-#: Nodes per edge.
+#: The number of nodes per edge in the made-up graphs.
 NODES = 0.15
 LEVELS = tuple(map(str, range(8)))
 Work = Callable[[], object]
@@ -65,8 +65,8 @@ def noisy(candidates: int) -> Work:
     return partial(LAPLACE.top, scores, together, LOSS, K, SystemRandomness(), Inline())
 
 
-#: By what grows: its sizes, and of each work a function from a size to it and the most that the
-#: exponent may be.
+#: For each quantity that grows, its sizes and its kinds of work. A kind of work has a function that
+#: prepares it at a size, and the largest exponent with which its time may grow.
 GROWTH: Mapping[str, tuple[Sequence[int], Mapping[str, tuple[Callable[[int], Work], float]]]] = {
     "edges": (
         EDGES,
@@ -88,7 +88,8 @@ def run(result: Result, setting: Setting, name: str) -> None:
     sizes, works = GROWTH[name]
     for what, (work, _) in works.items():
         ways = {size: processor(work(size)) for size in sizes_of(sizes, setting)}
-        # The largest graph takes minutes, and a size of so long a run needs no second one.
+        # The largest graph takes minutes, so each graph is measured once. So long a run needs no
+        # repetition.
         report(result, f"{name}, {what}", ways, 1 if name == "edges" else setting.times(5))
 
 

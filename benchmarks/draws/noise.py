@@ -20,11 +20,11 @@ from mechanisms.noise.discrete_laplace import discrete_laplace
 from mechanisms.noise.keystream import SystemRandomness
 from mechanisms.noise.rate import Rate
 
-#: σ in steps of 1/1024: from less than one to ten thousand.
+#: Standard deviations σ of the noise by their labels, as multiples of 1/1024.
 DEVIATIONS = {"0.5": GRID // 2, "1": GRID, "14": 14 * GRID, "100": 100 * GRID, "10⁴": 10**4 * GRID}
 
 
-#: OpenDP takes this many times fewer values.
+#: OpenDP is slow. It draws this many times fewer values, and its time is multiplied by as much.
 FEWER = 20
 
 
@@ -51,7 +51,8 @@ def run(result: Result, setting: Setting) -> None:
     n = setting.size(1_000_000, 100_000)
     zeros, randomness = np.zeros(n, dtype=np.int64), SystemRandomness()
     for name, steps in DEVIATIONS.items():
-        # Laplace noise of rate λ has about the deviation √2/λ.
+        # Laplace noise of rate λ has a standard deviation of about √2/λ, so this λ gives about the
+        # same σ.
         rate = Rate(1_000_000 * GRID, round(1_000_000 * steps / 2**0.5))
         scales = {"Gaussian": steps / GRID, "Laplace": rate.b / rate.a}
         ways: dict[str, Way] = {

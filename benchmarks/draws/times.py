@@ -21,7 +21,8 @@ from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import SELECTORS, Draws
 
 LOSS = PrivacyLoss.parse("1")
-#: Selector, k, draws.
+#: One kind of draw: the selector, the number k of drawn candidates, and whether the k are drawn one
+#: after another (peeled) or in one shot.
 Kind = tuple[str, int, Draws]
 PEELED: Kind = ("permute_and_flip", 10, "peeled")
 RACE: Kind = ("exponential", 10, "one_shot")

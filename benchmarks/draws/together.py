@@ -31,9 +31,11 @@ from mechanisms.selection import LAPLACE, SUBSET
 
 LOSS = PrivacyLoss.parse("0.1")
 K = 10
-#: The nodes of the papers' largest social graph with a bound on its degrees, and a million.
+#: The numbers of candidates are the nodes of the github graph and a million. BOUND is the public
+#: bound on the degrees of nodes.
 SIZES, BOUND = (37_700, 1_000_000), 10_000
-#: By selector: the utility whose query ``auto`` answers with it.
+#: For each selector, a utility for which a query without options (selector ``auto``) takes this
+#: selector.
 UTILITIES = {"laplace": "degree", "subset": "egocentric_betweenness"}
 
 

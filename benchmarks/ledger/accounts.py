@@ -25,13 +25,14 @@ from storage.people.person_facts import record_user
 AMPLE = PrivacyLoss.parse("900000000")
 CHARGE = PrivacyLoss(1)
 BODY_HASH = sha256(b"a body").digest()
-#: As much of a request as a history of charges reads.
+#: A request with only those fields that the history of charges reads.
 REQUEST = (
     b'{"dataset":"d1","epsilon":"0.000000001",'
     b'"query":{"kind":"selection","selector":"auto","sensitivity":"auto"}}'
 )
 ANSWER = b'{"status":"answered","answer":{"selected":1}}' * 8
-#: The accounts that every query needs, with their limits.
+#: The accounts that every query is charged to, with ample limits: the analyst's on the dataset, and
+#: the dataset's.
 NEEDED = {AccountRank.ANALYST_ON_DATASET: AMPLE, AccountRank.DATASET: AMPLE}
 
 Pair = tuple[int, int]
@@ -77,7 +78,8 @@ def new_pairs(
         limit = promised if isinstance(promised, Limit) else Limit.of(promised)
         account = open_account(connection, key, limit, actor_id=1)
         assert account is not None
-        if rank != AccountRank.DATASET:  # the registration of a dataset states its cap
+        # The cap, the limit of a whole dataset, is recorded with its registration.
+        if rank != AccountRank.DATASET:
             subject, state = number_subject(account.id), {"limits": list(limit.amounts)}
             fact = changed(FactKind.LIMIT, subject, 1, "budget.set", "", {}, state, account.seq)
             record(connection, fact)

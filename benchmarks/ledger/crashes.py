@@ -32,7 +32,8 @@ from tests.support.victims import Nursery
 from tests.support.world import World
 
 ROOM, KILLS = 400, 2000
-#: Deaths a round, by what dies.
+#: Per round: clients that are killed at random moments, requests while PostgreSQL sessions are
+#: killed, and crashes of the PostgreSQL server.
 AT_RANDOM, SESSIONS_ASKED, STOPS = 60, 120, 5
 
 

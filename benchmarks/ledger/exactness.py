@@ -35,9 +35,9 @@ from storage.errors import Busy
 from storage.ledger.accounts import find_account
 from storage.ledger.ledger import Ledger, Reservation
 
-#: Who asks for what, and its charge.
+#: One request: the ids of the analyst and the dataset, and the privacy loss to be charged.
 Turn = tuple[Pair, PrivacyLoss]
-#: The account that runs out first, by how many there are for a query to fit.
+#: By the number of accounts whose limits the bench tests together: the one that is reached first.
 BINDING = {1: AccountRank.ANALYST_ON_DATASET, 2: AccountRank.DATASET, 3: AccountRank.ANALYST}
 
 
@@ -53,7 +53,8 @@ class Prices:
     def of(cls, room: int, bound: int, in_rho: bool) -> Self:
         if not in_rho:
             return cls((CHARGE,), Limit.of(CHARGE * room), Limit.of(AMPLE))
-        # Both limits keep their promise of ε with δ_c = 10⁻⁶.
+        # Both limits allow Gaussian noise. Each promises (ε, δ_c) in total with δ_c = 10⁻⁶, one for
+        # ε = 1 and one for ε = 10.
         small, ample = (
             Limit.of(PrivacyLoss(epsilon * NANO), ATTO // 10**6, gaussian=True)
             for epsilon in (1, 10)
@@ -144,7 +145,7 @@ async def _one(
             try:
                 reservation = await ledger.reserve(query)
             except Busy:
-                continue  # nothing was written: a client comes again
+                continue  # busy, so nothing was written: the client retries
             except (BudgetExhausted, CapExhausted):
                 outcomes["refused"] += 1
                 break

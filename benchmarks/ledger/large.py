@@ -35,11 +35,12 @@ from storage.database.tables import (
 )
 from storage.ledger.ledger import Ledger
 
-#: Every account of ``hot_account`` is charged for each query.
+#: Each query is charged to this many accounts, those of ``hot_account``.
 ACCOUNTS = 3
-#: Queries whose entries are new when a ledger is verified again.
+#: The number of queries that are added to a ledger between two verifications.
 NEW = 3_000
-#: What the log says when the code is there and the ledger is opened next.
+#: The message in the log when the code is loaded and the ledger is opened next. Timing starts
+#: there.
 OPENING = "Waiting for application startup"
 
 
@@ -105,7 +106,8 @@ def restarts(result: Result, setting: Setting, name: str) -> None:
             restart(services[which])
         with opened(urls["large"], within / "large") as (database, ledger):
             entries = filled(database, ledger, setting.size(1_000_000, 3_000) // ACCOUNTS)
-        # The first start publishes heads, which every later one compares with.
+        # The warm-up start publishes the heads, the last hash of every account's chain. Every later
+        # start compares the ledger with them.
         ways = {which: partial(restart, service) for which, service in services.items()}
         rounds = Rounds.of("seconds after the code was loaded", ways, setting.times(7))
     rounds.report(result, f"{entries:,} entries")

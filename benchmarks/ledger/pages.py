@@ -37,15 +37,16 @@ from storage.people.users import Users
 from storage.records.data_folder import Files
 
 DAY_US = 86_400 * 1_000_000
-#: Each charge is an entry of the analyst's account and one of the cap.
+#: Each charge writes two entries, one in the analyst's account and one in the account of the
+#: dataset's cap.
 ENTRIES_PER_QUERY = 2
 DIGEST = sha256(b"an entry").digest()
 QUESTION = json.dumps(
     {"dataset": "data-1", "epsilon": "0.001", "query": {"kind": "statistic", "statistic": "edges"}}
 ).encode()
 ANSWER = json.dumps({"status": "answered", "answer": {"value": 1.0}}).encode()
-#: The pages of each role; the first analyst and the first dataset have the most rows. No entry and
-#: no query matches the filters by kind, or by a dataset that does not exist.
+#: The timed pages of each role. The first analyst and the first dataset have the most rows. The
+#: filters by a kind of entry, and by the dataset ``nothing``, match no row.
 PAGES = {
     "admin": ("/ui/users", "/ui/users?q=analyst-99", "/ui/users/analyst-1", "/ui/health"),
     "owner": (
@@ -203,7 +204,8 @@ def _accounts(pairs: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
 def _queries(pairs: list[tuple[int, int]], count: int, now_us: int) -> Iterator[dict[str, Any]]:
     random = Random(1)
     for number in range(count):
-        # A tenth concerns one analyst on one dataset, whose pages have the most rows.
+        # A tenth of all queries are of one analyst on one dataset, so their pages have the most
+        # rows.
         analyst, of = pairs[0] if number % 10 == 0 else random.choice(pairs)
         at_us = now_us - 60 * DAY_US + number * 60 * DAY_US // count
         yield {

@@ -22,19 +22,22 @@ from benchmarks.result import Result
 from benchmarks.rounds import Rounds, Way
 
 CLIENTS, MANY = 32, 256
-#: Below this many seconds a disk is as fast as memory, and waiting together gains nothing.
+#: If an fsync takes fewer seconds than this, the disk is as fast as memory and a common commit of
+#: many queries gains nothing.
 SLOW_DISK = 0.0003
-#: What is measured of the ledger: accounts and clients, by kind of database.
+#: By kind of database, what is measured of the ledger: the accounts (``hot`` for the same ones in
+#: all queries, ``many`` for different ones) and the number of clients.
 MEASURED = {
     "sqlite": {"hot, 32 clients": ("hot", CLIENTS), "hot, 256 clients": ("hot", MANY)},
     "postgresql": {"hot, 32 clients": ("hot", CLIENTS), "many, 32 clients": ("many", CLIENTS)},
 }
-#: The rival's accounts, queries per commit and threads, by kind of database.
+#: The rival, which runs the bare transactions, by kind of database: its accounts, its queries per
+#: commit and its threads.
 BARE = {
     "sqlite": {"bare, groups of 32": ("hot", CLIENTS, 1), "bare, one by one": ("hot", 1, 1)},
     "postgresql": {"bare, hot": ("hot", 1, 16), "bare, many": ("many", 1, 16)},
 }
-#: Of ours and a rival, the least ratio.
+#: A measurement of the ledger, one of the rival, and the least ratio of their rates.
 RATIOS = {
     "sqlite": (
         ("hot, 32 clients", "bare, groups of 32", 0.5),
@@ -46,12 +49,13 @@ RATIOS = {
         ("many, 32 clients", "bare, many", 0.6),
     ),
 }
-#: The least share of the rate of the tree before.
+#: The rate must be at least this share of that of the checkout that ``--before`` names.
 LEAST_SHARE = {"sqlite": 0.95, "postgresql": 0.8}
 
 
 def run(result: Result, setting: Setting, kind: str) -> None:
-    # Many short rounds: the disk changes its speed within seconds, and ratios are taken in a round.
+    # There are many short rounds because the speed of a disk changes within seconds. A ratio
+    # compares two rates of one round.
     seconds, rounds = (0.4, 2) if setting.quick else (1.0, 17)
     with ExitStack() as stack:
         within = stack.enter_context(folder())

@@ -19,7 +19,7 @@ from benchmarks.service.http import SETTINGS, Pressure, requests
 from benchmarks.service.processes import SERVE
 from benchmarks.service.session import Session
 
-#: The least share of the rate of the tree before.
+#: The rate must be at least this share of that of the checkout that ``--before`` names.
 LEAST_SHARE = 0.97
 
 

@@ -38,7 +38,7 @@ ANONYMOUS = "anonymous memory, MB"
 ATTRIBUTES = 14
 PIECE = 1_000_000
 WORKERS = 2
-#: Edges, nodes or rows, and bytes of data, by kind.
+#: By kind of data: the edges, the nodes or rows, and the limit on memory in bytes.
 SIZES = {"graph": (30_000_000, 3_000_000, 2 * 10**9), "table": (0, 10_000_000, 2 * 10**9)}
 QUICK = {"graph": (300_000, 30_000, 10**9), "table": (0, 100_000, 10**9)}
 
@@ -138,7 +138,8 @@ def run(result: Result, setting: Setting) -> None:
             else:
                 write_table(path, size)
             megabytes = path.stat().st_size >> 20
-            # The reader's own allocator takes a gigabyte of addresses that it does not use.
+            # Arrow's own allocator reserves a gigabyte of addresses that it does not use. They
+            # would count against the limit.
             os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
             taken = in_own_process(prepare, kind, path, size, limit)
         result.table(f"{kind} of {size:,}, {megabytes} MB of CSV, {limit / 1e6:.0f} MB at most",

@@ -8,9 +8,10 @@ from benchmarks.numbers import formatted
 
 WIDTH, HEIGHT = 380, 250
 LEFT, RIGHT, TOP, BOTTOM = 58, 22, 10, 40
-#: The width of one character of a label, roughly.
+#: The approximate width of one character of an axis label.
 LETTER = 6.2
-#: Colours that the colour-blind can tell apart (Okabe and Ito), with dashes beside them.
+#: Line colours that colour-blind people can tell apart, each with its dash pattern. The last is of
+#: Paul Tol's muted palette, the others are of Okabe and Ito's.
 STYLES = (
     ("#0072b2", ""), ("#d55e00", "6 3"), ("#009e73", "2 2"), ("#cc79a7", "8 3 2 3"),
     ("#e69f00", "4 4"), ("#56b4e9", "1 3"), ("#000000", "10 4"), ("#999933", "5 2 1 2"),
@@ -49,7 +50,7 @@ def geometry(plot: Mapping[str, Any]) -> dict[str, Any]:
         lines.append({"name": name, "colour": colour, "dash": dash, "marks": marks, "key": key})
     labels, end = [], 0.0
     for value in plot["at"]:
-        # Labels that would touch the one before are left out.
+        # An axis label that would touch the one before it is left out.
         at, half = x(value), len(formatted(value)) * LETTER / 2
         if at - half > end and at + half < WIDTH:
             end = at + half + LETTER

@@ -35,7 +35,7 @@ class Ranks:
 
     statistic: float
     p_value: float
-    #: Mean rank of each way, 1 is best.
+    #: The mean rank of each compared method; rank 1 is the best.
     means: Floats
     critical: float
 

@@ -20,7 +20,7 @@ from benchmarks import files, simulation
 from benchmarks.bench import Bench, Setting
 from benchmarks.result import OPEN, Verdict
 
-#: Seconds between two lines of progress when nothing ends.
+#: A line of progress is printed after this many seconds in which no experiment ends.
 PATIENCE = 20.0
 
 
@@ -42,7 +42,8 @@ class Run:
         question = question_of(experiment, self.setting)
         if result is None or not question.items() <= result.items():
             return None
-        # A full run takes over whatever is decided, and repeats the rest until it is.
+        # ``--full`` takes a stored result only if all its claims are decided, and runs the others
+        # again.
         undecided = any(claim["verdict"] == OPEN for claim in result["claims"])
         return None if self.setting.full and undecided else result
 
@@ -56,7 +57,8 @@ class Run:
             f"about {minutes(whole / self.workers)} with {self.workers} processes"
         )
         running: dict[Future[float], Bench] = {}
-        # Nothing is shared with a worker: it starts afresh, so libraries keep to one thread.
+        # Workers are spawned, so their numerical libraries read these variables and use one thread
+        # each.
         os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
@@ -96,7 +98,7 @@ class Run:
     def _progress(self, ended: int, whole: float, still: Any, running: Any) -> None:
         rest = self.setting.more * sum(e.seconds for e in still)
         elapsed = time.monotonic() - self.started
-        # Nothing is known of what runs: it counts as not begun until it is done.
+        # The progress of a running experiment is unknown, so it counts as not begun until it ends.
         pace = elapsed / (whole - rest) if whole > rest else 1 / self.workers
         names = ", ".join(e.name for e in running) or "nothing"
         self.say(
@@ -105,7 +107,8 @@ class Run:
         )
 
     def _summarise(self) -> None:
-        # Imported here, for it imports every experiment, and a worker needs only one.
+        # Imported late because it imports every experiment, and a worker process needs only one of
+        # them.
         from benchmarks.reproduction.inventory import INVENTORY
 
         results = list(files.results(self.folder))

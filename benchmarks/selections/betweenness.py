@@ -36,14 +36,14 @@ def compared(result: Result, setting: Setting, name: str, executor: ThreadExecut
     sources, targets, nodes = read_edge_list(setting.data, name)
     rows = compressed_rows(sources, targets, nodes)
     graph = Graph(n=nodes, edges=np.column_stack((sources, targets)))
-    # igraph takes minutes for all nodes: a part of them stands for the whole.
+    # igraph takes minutes for all nodes, so a quick run gives it only 500 nodes at random.
     size = min(nodes, setting.size(nodes, 500))
     chosen = np.sort(np.random.default_rng(0).permutation(nodes)[:size])
     ways = {
         "kernels": wall(lambda: all_egos(*rows, executor)),
         "igraph": wall(lambda: by_igraph(graph, chosen)),
     }
-    all_egos(*rows, executor)  # igraph has nothing to warm, and takes minutes
+    all_egos(*rows, executor)  # warms the kernels up; igraph needs no warm-up
     rounds = Rounds.of("seconds", ways, 3, warm=0)
     rounds.report(result, f"{name}, igraph on {size:,} of {nodes:,} nodes")
     ratio = rounds.ratio("igraph", "kernels") * nodes / size
@@ -68,7 +68,8 @@ def by_igraph(graph: Any, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
     values = np.empty(len(nodes))
     for i, v in enumerate(nodes.tolist()):
         ego = graph.induced_subgraph(graph.neighborhood(v))
-        # Vertices keep their order, so the centre stands behind its smaller neighbours.
+        # The subgraph keeps the order of its nodes, so the index of the centre v is the number of
+        # its neighbours with smaller numbers.
         centre = sum(w < v for w in graph.neighbors(v))
         values[i] = ego.betweenness(vertices=centre)
     return values

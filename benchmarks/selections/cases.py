@@ -21,11 +21,12 @@ from mechanisms.selection.dampening import scores
 from mechanisms.selection.top_k import plan
 from mechanisms.utilities import UTILITIES
 
-#: Public bounds on the degrees of the papers' graphs, chosen round.
+#: Public bounds on the node degrees of the papers' graphs. They are round numbers that no degree
+#: exceeds.
 BOUNDS = {"github": 10_000, "enron": 2_000, "dblp": 500}
 _ALL_BOUNDS = {**BOUNDS, "gowalla": 20_000}
 UTILITY = "egocentric_betweenness"
-#: What recalls by this utility are shown at.
+#: The values of ε at which the recall of selections by this utility is computed.
 EPSILONS = [float(f"{base}e{power}") for power in range(-3, 4) for base in (1, 3)] + [1e4]
 
 

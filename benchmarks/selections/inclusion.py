@@ -23,11 +23,14 @@ Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 _STEP = 0.2
-#: What both ends of the integral, and candidates that are left out, may add up to.
+#: The most probability that may be lost at both ends of the integral and by candidates that are
+#: left out.
 _LOST = 1e-13
-#: From this chance of having come a candidate is a heavy one: nothing is divided by its rest.
+#: A candidate that has arrived with more than this probability is heavy. The code never divides by
+#: its remaining probability, which may be near 0.
 _HEAVY = 0.6
-#: With k and this many heavy ones, less than k have come with a chance below 10⁻¹⁵.
+#: With more than k plus this many heavy candidates, fewer than k have arrived with a chance below
+#: 10⁻¹⁵.
 _MANY = 100
 
 
@@ -54,7 +57,8 @@ def inclusion(scores: Numbers, rate: float, k: int, candidates: Numbers | None =
         return np.ones(len(numbers))
     values, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
     places = place.ravel()[numbers]
-    # Beyond this gap the better one comes first all but surely; a wider one changes nothing.
+    # If the log weights of two candidates differ by more than this, the larger is almost surely
+    # drawn first. So wider gaps are cut to this one.
     widest = np.log(n * k / _LOST)
     steps = rate * np.diff(values, prepend=values[0]).astype(float)
     logs = -np.cumsum(np.minimum(steps, widest))
@@ -124,7 +128,7 @@ def _chances(logs: Floats, counts: Numbers, times: Floats, k: int, sought: Flags
             law[j] += passed * q * total
         for h in range(heavy):
             passed = np.exp(logs[h] + x)
-            # Such a one has come long before.
+            # A candidate of so large a rate has arrived long before, so its term is 0.
             if passed > 700 or not sought[h]:
                 continue
             one[:] = light

@@ -76,7 +76,8 @@ def mechanisms(case: Case, degrees: Integers, k: int) -> dict[str, Draw]:
     generator = np.random.default_rng(int(source.stream().words(1)[0]))
 
     def one_shot_laplace(loss: PrivacyLoss) -> Integers:
-        # Scores that may move in any direction need noise of scale 2k/ε (Qiao, Su, Zhang 2021).
+        # If some scores may rise while others fall, one-shot noise of scale 2k/ε is needed (Qiao,
+        # Su, Zhang 2021).
         rate = Rate.of_counts(loss.epsilon_nano, 2 * k)
         return largest_in_public_order(discrete_laplace(degrees, rate, source, inline), k)
 

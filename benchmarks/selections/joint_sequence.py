@@ -26,9 +26,10 @@ from mechanisms.model.sensitivity import Integers
 class Sequences:
     """The sequences of k distinct candidates by their loss."""
 
-    #: Candidates by falling value.
+    #: The candidates, those of the largest value first.
     order: Integers
-    #: How many candidates may stand at place i of a sequence that loses at most T: at row T.
+    #: ``reach[T, i]`` is how many candidates may stand at position i of a sequence whose loss is at
+    #: most T.
     reach: Integers
 
     @classmethod
@@ -42,8 +43,8 @@ class Sequences:
 
     def log_counts(self) -> NDArray[np.float64]:
         """ln of the number of sequences that lose at most T, shape (largest loss + 1,)."""
-        # Candidates within reach of a place are within reach of every later one. So i of those at
-        # place i are taken.
+        # A candidate that may stand at one position may stand at every later one. So i of the
+        # candidates for position i already stand at earlier positions.
         counts = self.reach - np.arange(self.reach.shape[1])
         logs: NDArray[np.float64] = np.log(counts).sum(axis=1)
         return logs

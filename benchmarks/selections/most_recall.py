@@ -20,9 +20,11 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-#: Records of each rival beyond those of the last, in units, falling.
+#: For each rival (a value near rank k), how many units of records it has beyond the last rival. The
+#: numbers fall, and a unit is a number of records that move together.
 Table = tuple[int, ...]
-#: A sum of variables of the linear programme, by their numbers.
+#: One constraint of the linear programme: the coefficient of each variable, by the variable's
+#: number.
 Row = Mapping[int, float]
 
 
@@ -60,7 +62,7 @@ def _least_misses(table: Table, epsilon: float, stride: int) -> float:
         falling = tuple(sorted(one, reverse=True))
         return [first[falling] + falling.index(each) for each in one] if falling in first else []
 
-    # By the variables of one rival on two tables: the units of records between the tables.
+    # For two variables of one rival on two tables: the units of records in which the tables differ.
     moved: dict[tuple[int, int], int] = {}
     for one in first:
         for giver, taker in permutations(range(width), 2):
@@ -68,13 +70,14 @@ def _least_misses(table: Table, epsilon: float, stride: int) -> float:
                 other = list(one)
                 other[giver] -= units
                 other[taker] += units
-                # No rivals of other tables, and then no conditions.
+                # If the programme has no table ``other``, its list of variables is empty and adds
+                # no constraint.
                 for pair in zip(chances(one), chances(other), strict=False):
                     moved[pair] = min(units, moved.get(pair, units))
     ratios = [{a: exp(-epsilon * units), b: -1.0} for (a, b), units in moved.items() if a != b]
     sums = [{place: float(chances(one).count(place)) for place in chances(one)} for one in first]
     goal = np.zeros(width * len(first))
-    # Equal rivals share a variable.
+    # Rivals with equal counts share a variable, so their terms add up.
     np.add.at(goal, chances(table)[:-1], 1)
     best = linprog(
         goal,

@@ -25,10 +25,11 @@ from mechanisms.selection import SELECTORS
 from mechanisms.selection.top_k import select_top
 from mechanisms.utilities import UTILITIES
 
-#: The count of all pairs takes minutes on larger graphs.
+#: The only graph on which all pairs of nodes are counted. Larger ones would take minutes.
 COUNTED = "github"
 MEMBERS = [UTILITIES["degree"], UTILITIES["egocentric_density"]]
-#: Seconds that a top-3 query may take that is scored anew before each draw.
+#: By graph: the most seconds for a top-3 query that scores all remaining nodes anew before each
+#: draw.
 SECONDS = {"github": 0.5, "dblp": 6.0}
 
 

@@ -50,7 +50,8 @@ def compared(result: Result, setting: Setting, place: Place, name: str, k: int) 
 
 
 def _recall(place: Place, body: TopK, epsilon: float, runs: int, setting: Setting) -> Estimate:
-    # All routes repeat the same draws, so where two are one mechanism their recalls are equal.
+    # Every route restarts the random draws at one seed. So two routes have equal recalls wherever
+    # they use the same mechanism.
     seed(setting.seed)
     return mean(recalls(place, body, epsilon, runs))
 

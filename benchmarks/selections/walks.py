@@ -23,9 +23,9 @@ from mechanisms.selection import SELECTORS
 from mechanisms.selection.top_k import select_set, select_top
 
 LOSS = PrivacyLoss.parse("1")
-#: The member that takes longer alone comes first.
+#: Pairs of utilities that a query combines. The one that takes longer alone comes first.
 PAIRS = ((UTILITY, "degree"), ("egocentric_density", UTILITY))
-#: By k, the seconds that the best of the largest graph by betweenness may take.
+#: By k: the most seconds for the selection of the k best nodes by betweenness in the largest graph.
 BEST = {10: 0.08, 100: 0.25}
 
 
@@ -60,7 +60,7 @@ def run(result: Result, setting: Setting) -> None:
 
 def best_of_the_largest(result: Result, setting: Setting) -> None:
     if setting.quick:
-        return  # preparing the graph takes half a minute
+        return  # skipped, as the graph takes half a minute to prepare
     case = case_of(setting.data, "gowalla")
     context = QueryContext(case.records, case.dataset, LOSS, SystemRandomness(), Inline())
     ways = {

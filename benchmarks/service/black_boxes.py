@@ -22,13 +22,13 @@ from benchmarks.bench import Bar, Bench, Setting
 from benchmarks.result import Cell, Result
 from benchmarks.service.session import Session
 
-#: The chance of a false alarm, of all questions together.
+#: The chance that any test raises a false alarm, over all questions together.
 ALPHA = 0.01
-#: Queries on each side of each question.
+#: How often each question is asked of each of two neighbouring datasets.
 SIDE = 200
 MATCHED, LEAVES, ROWS = 150_000, 1_000, 20_000
 SIDES = ("x", "y")
-#: Enough for 100,000 queries on one dataset; also in ρ.
+#: Limits that suffice for 100,000 queries on one dataset, in ε (AMPLE) and in ρ (IN_RHO).
 AMPLE = {"epsilon": "100000", "delta": "0.01"}
 IN_RHO = {**AMPLE, "epsilon": "1000", "composition_delta": "0.000001", "gaussian": True}
 
@@ -70,8 +70,9 @@ class Pair(NamedTuple):
 
 
 _ALIKE = rows(*_PURE), rows(*_PURE, "red,100,yes")
-#: A perfect matching and one edge, a star and one edge between its leaves, rows that are all alike
-#: in class and number and one that is not, and one value more of an open attribute.
+#: Pairs of neighbouring datasets. They differ in one edge (between two pairs of a perfect matching,
+#: or two leaves of a star), in one row among rows of equal class and number, or in a row with a new
+#: value.
 PAIRS: Mapping[str, Pair] = {
     "matching": Pair(
         {**_GRAPH, "nodes": {"count": MATCHED}, "max_degree": 100},
@@ -84,7 +85,8 @@ PAIRS: Mapping[str, Pair] = {
         edges(*_STAR, (1, 2)),
     ),
     "pure": Pair(_TABLE, *_ALIKE),
-    # The first Gaussian noise of an account is the end of its queries in ε.
+    # After its first Gaussian noise an account accepts no more queries in ε. So queries in ρ have
+    # datasets of their own.
     "in-rho": Pair(_TABLE, *_ALIKE, allowance=IN_RHO),
     "open": Pair(
         {**_TABLE, "attributes": [*_OPEN, *_ATTRIBUTES[1:]]},
@@ -244,7 +246,7 @@ def observe(one: Question, session: Session, count: int, coins: Random) -> None:
     if quotes[0] != quotes[1]:
         raise AssertionError(f"the quotes of {one.name} differ: {quotes}")
     one.deadline = quotes[0]["seconds"]
-    for side in SIDES:  # What only the first query does is over before anything is observed.
+    for side in SIDES:  # discards the first query, which also fills caches
         one.ask(session, side)
         one.seconds[side].clear()
         one.lengths[side].clear()

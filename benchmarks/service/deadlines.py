@@ -38,9 +38,10 @@ from storage.records.preparation import open_records
 from tests.support.schemas import registered
 
 GRAPHS, TABLES = ("github", "enron"), ("adult", "adult_full")
-#: The public bound on the rows of the tables, chosen round.
+#: The public bound on the rows of both tables, a round number.
 MAX_ROWS = 50_000
-#: L ≤ ``TIMES`` · the median work + ``TICKS`` ticks of ``TICK`` seconds.
+#: From the request to its deadline, at most ``TIMES`` times the median work plus ``TICKS`` ticks of
+#: ``TICK`` seconds may pass. Answers leave at ticks.
 TIMES, TICKS, TICK = 4, 2, 0.025
 BETWEENNESS = [{"name": "egocentric_betweenness"}]
 PARETO = {"objective": "pareto", "utilities": [{"name": "degree"}, *BETWEENNESS]}
@@ -49,7 +50,8 @@ TOP_PARETO = {"kind": "top_k", "k": 5, **PARETO, "sensitivity": "local"}
 MEAN = {"kind": "statistic", "statistic": "mean", "attribute": "age"}
 COUNT = {"kind": "statistic", "statistic": "count"}
 ID3 = {"kind": "tree", "algorithm": "id3", "max_depth": 5}
-#: What is asked of the tree before as well: dataset, query, the most times as long.
+#: The queries that the checkout of ``--before`` answers as well: the dataset, the query, and how
+#: many times as long it may take now.
 EARLIER: Mapping[str, tuple[str, Mapping[str, Any], float]] = {
     "count": ("adult", COUNT, 1.0),
     "mean": ("adult", MEAN, 1.0),
@@ -221,7 +223,7 @@ def main_kinds(speeds: Speeds, work: Work, seconds: float) -> str:
     return ", ".join(f"{kind} {parts[kind] / seconds:.0%}" for kind in most)
 
 
-#: Members that list candidates.
+#: The fields of a query that list candidates.
 CANDIDATES = ("attributes", "trees")
 
 

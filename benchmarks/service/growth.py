@@ -26,19 +26,22 @@ from benchmarks.service.session import AMPLE, Session
 from storage.assurance.verification import verify
 from storage.ledger.ledger import Ledger
 
-#: Entries of whole ledgers. Each query is charged to three accounts.
+#: The sizes of ledgers in entries. Each query is charged to three accounts, so it adds three
+#: entries.
 ENTRIES, ACCOUNTS = (1_000, 10_000, 100_000, 1_000_000), 3
 ANALYSTS = DATASETS = (1, 10, 100, 1_000)
 CLIENTS = (1, 4, 16, 64, 256)
-#: Queries that one measurement settles.
+#: The number of queries that are charged and settled in one measurement.
 PAIRS = 2_000
 CHARGED, VERIFIED = "a query charged and settled", "verification of all"
 QUERY, PAGE = "a paid query", "a page of their list"
-#: What grows, and of each work the most that the exponent may be.
+#: For each quantity that grows, its kinds of work, each with the largest exponent with which its
+#: time may grow.
 MOST: Mapping[str, Mapping[str, float]] = {
     "entries": {CHARGED: 0.1, VERIFIED: 1.1},
     "analysts": {QUERY: 0.1, PAGE: 0.1},
-    # The list reads the ids of all datasets that the analyst may see.
+    # A page of the list reads the ids of all datasets that the analyst may see, so it may grow
+    # faster.
     "datasets": {QUERY: 0.1, PAGE: 0.25},
     "clients": {QUERY: 0.1},
 }
@@ -57,7 +60,7 @@ def entries(result: Result, setting: Setting) -> None:
             fill(ledger, pair, size // ACCOUNTS)
             charged[size] = partial(_charged, ledger, pair)
             verified[size] = processor(partial(verify, database))
-        # Charging makes ledgers longer, so it comes last.
+        # Charging makes the ledgers longer, so it is measured last.
         report(result, f"entries, {VERIFIED}", verified, 3)
         report(result, f"entries, {CHARGED}", charged, setting.times(5))
 

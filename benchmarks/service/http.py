@@ -29,15 +29,17 @@ from benchmarks.service.session import Session
 
 CONNECTIONS = 32
 EMPTY, SAME = "empty endpoint", "empty endpoint with the same models"
-#: The status that is expected, and the least shares of the rates of the empty endpoints.
+#: By kind of request: the expected status, and how large its rate must be as a share of the rate of
+#: each empty endpoint.
 KINDS = {
     "query": (201, {EMPTY: 0.35, SAME: 0.5}),
     "replay": (201, {EMPTY: 0.45, SAME: 0.8}),
     "refusal": (403, {EMPTY: 0.45, SAME: 0.6}),
 }
-#: What costs nothing: shown beside the others, and bound by the least share of an empty endpoint.
+#: Requests that charge nothing, each with the least ratio of its rate to that of the empty
+#: endpoint.
 READS = {"catalogue": 0.5, "quote": 0.2, "history": 0.1}
-#: The least share of the rate of the tree before.
+#: The rate must be at least this share of that of the checkout that ``--before`` names.
 LEAST_SHARE = 0.95
 JSON = {"Content-Type": "application/json"}
 QUERY = {"kind": "statistic", "statistic": "count", "mechanism": "laplace"}
@@ -48,9 +50,10 @@ TABLE = {
     "max_rows": 100,
     "attributes": [{"name": "sex", "kind": "categorical", "values": ["Female", "Male"]}],
 }
-#: The service counts requests, and this limit is never reached.
+#: The service counts requests, so this cost is measured, but its rate limit is too high to be
+#: reached.
 SETTINGS = {"PURSE_RELEASE_INTERVAL": "0", "PURSE_RATE_LIMIT": "100000000/minute"}
-#: The service through the routes of FastAPI.
+#: Marks results of the service without its fast lane: requests pass through the routes of FastAPI.
 FRAMEWORK = ", framework"
 
 
@@ -64,7 +67,7 @@ class Pressure:
     status: int
     connections: int = CONNECTIONS
     replies: list[Replies] = field(default_factory=list)
-    #: Seconds of a processor per request.
+    #: The processor seconds of the service per request, one value for each call.
     work: list[float] = field(default_factory=list)
 
     def __call__(self) -> float:

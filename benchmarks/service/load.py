@@ -33,18 +33,20 @@ from benchmarks.service.real_graphs import register
 from benchmarks.service.session import CSV, Session
 
 LIGHT, HEAVY = 64, 8
-#: How many processes of a service are compared.
+#: The numbers of processes with which services are compared.
 PROCESSES = (1, 2)
-#: The service counts requests, and this limit is never reached.
+#: The service counts requests, so this cost is measured, but its rate limit is too high to be
+#: reached.
 UNLIMITED: dict[str, Any] = {"PURSE_RATE_LIMIT": "100000000/minute"}
 NO_DEADLINES: dict[str, Any] = {"PURSE_RELEASE_INTERVAL": "0"}
-#: The number of heavy queries that Ana sends together, and the seconds to the deadline of each.
+#: The number of heavy queries that the analyst Ana sends together, and the seconds to the deadline
+#: of each.
 ANA, LENGTH = 256, 1.0
-#: The numbers of light and of heavy queries that Bob sends while those of Ana are under way.
+#: The numbers of light and of heavy queries that the analyst Bob sends while those of Ana run.
 BOB, BOB_HEAVY = 200, 5
 #: The number of queries on the slowest records known. Those with a deadline of at most ``SHORT``
-#: seconds are sent and counted apart from the others, from so many clients each. They are more
-#: than there are slots, so that some queries always wait.
+#: seconds are counted apart and have their own clients. There are more clients than slots, so that
+#: some queries always wait.
 QUERIES, SHORT = 100_000, 0.05
 SHORT_CLIENTS, LONG_CLIENTS = 24, 2
 TOKEN = "the operator's own"
@@ -121,7 +123,7 @@ def ana(session: Session, query: dict[str, Any]) -> Iterator[None]:
     running = session.send("ana", "GET", f"/v1/queries/{ids[-1]}")["status"]
     if running != "running":
         raise AssertionError("all queries of Ana were over before those of Bob")
-    # The service would answer all of them before it stops.
+    # A normal stop would first answer all remaining queries of Ana, so the service is killed.
     session.service.kill()
 
 
@@ -203,7 +205,8 @@ def ready(session: Session, sent: bytes) -> None:
     """Wait until every process has opened the records: before, it refuses free of charge."""
     answered = 0
     while answered < 20:
-        # Each press makes a new connection, so all processes take turns.
+        # Each call makes a new connection, so that all processes of the service get requests in
+        # turn.
         replies = press(session.service.port, lambda: sent, connections=1, seconds=0)
         answered = answered + 1 if set(replies.statuses) == {201} else 0
 
@@ -243,8 +246,9 @@ def run_misses(result: Result, setting: Setting) -> None:
         port, counts, over = session.service.port, [0, 0], Event()
 
         def pressed(kind: int, sent: Iterator[bytes], connections: int) -> None:
-            # On Linux this concerns this thread alone. The clients take only what the service
-            # leaves of the processors, because real clients have processors of their own.
+            # Lowers the priority of the clients, so that they take only what the service leaves of
+            # the processors: real clients have their own. On Linux this concerns the calling thread
+            # alone.
             os.nice(19)
             try:
                 while not over.is_set():
@@ -255,7 +259,7 @@ def run_misses(result: Result, setting: Setting) -> None:
                     if sum(counts) >= queries:
                         break
             finally:
-                over.set()  # Also after an error, which the other thread would outlast.
+                over.set()  # ends the other thread too, also after an error
 
         with ThreadPoolExecutor(2) as pool:
             both = [
@@ -267,7 +271,7 @@ def run_misses(result: Result, setting: Setting) -> None:
         result.table("queries on the worst records", ["deadline", "queries"],
                      [[f"up to {SHORT:g} s", counts[0]], ["longer", counts[1]]])  # fmt: skip
         result.measure("missed deadlines", counted(session, "deadlines_missed"))
-        # Also queries whose work started or whose answer was stored too late: no bar.
+        # This count has no bar, because it includes queries that started late or were stored late.
         result.measure("queries late for any reason", counted(session, "queries_late"))
 
 

@@ -26,9 +26,9 @@ from benchmarks.result import Cell, Result
 from benchmarks.service.planted import SLOTS, planted_service
 from benchmarks.service.telling_apart import Pair, chance_if_alike
 
-#: The chance that any one check is wrong; together they stay below 10⁻⁶.
+#: The chance that a single check is wrong. For all checks together it stays below 10⁻⁶.
 ALPHA = 1e-7
-#: Rows of the two neighbouring tables, and of the one that queries which only watch are of.
+#: The rows of the two neighbouring tables, and of a third one whose queries only watch the others.
 TABLES = {"shorter": 100, "longer": 101, "watching": 100}
 AMPLE = {"epsilon": "1000000", "delta": "0"}
 QUERY = {
@@ -36,7 +36,8 @@ QUERY = {
     "statistic": "count",
     "where": {"attribute": "bit", "in": ["0"]},
 }
-#: After so many pairs the power of a check is looked at; each look has its share of ``ALPHA``.
+#: A check is evaluated after each of these numbers of pairs, until it tells the tables apart. Every
+#: evaluation has an equal share of ``ALPHA``.
 LOOKS = (32, 64, 128, 300)
 
 
@@ -47,14 +48,16 @@ class Trial:
     interval: float = 0.1
     work: float = 0.010
     more: float = 0.005
-    #: Between two looks at a query.
+    #: Seconds between two requests that observe the state of a query.
     gap: float = 0.001
-    #: Lanes that ask at the same time, where they do not get in each other's way.
+    #: How many analysts ask concurrently while answers leave at public instants (the clock is on),
+    #: where they do not disturb each other.
     lanes: int = 3
-    #: The same with the clock off, where one lane's work disturbs another's.
+    #: How many analysts ask concurrently while answers leave when they are ready (the clock is
+    #: off), where the work of one delays the others.
     lanes_off: int = 1
-    #: What serves a folder, so that statistics take ``work`` seconds and some ``more``. The service
-    #: has a ``url`` and an ``admin_key``.
+    #: Starts a service on a folder. Its statistics take ``work`` seconds, and some take ``more``
+    #: seconds on top. The service has a ``url`` and an ``admin_key``.
     serve: Callable[..., AbstractContextManager[Any]] = planted_service
 
 
@@ -150,7 +153,7 @@ async def cancelling(lane: Lane, table: str) -> float:
     return seconds
 
 
-#: What can be watched on a service that has a slot for everybody.
+#: What an analyst can time on a service that has a slot (the right to run) for every query.
 CHANNELS: dict[str, Channel] = {
     "reply": reply,
     "history": history,
@@ -158,7 +161,7 @@ CHANNELS: dict[str, Channel] = {
     "repeating the key": repeating,
     "in flight": in_flight,
 }
-#: On a service with one slot, by one analyst whose other queries wait for it.
+#: What an analyst can time on a service with one slot, if their own later queries wait for it.
 ALONE: dict[str, Channel] = {"cancelling": cancelling}
 
 
@@ -212,7 +215,7 @@ async def peopled(http: httpx.AsyncClient, root: Lane, count: int, gap: float) -
         assert all(reply.is_success for reply in replies), [reply.text for reply in replies]
         while (await owner.send("GET", path)).json()["status"] != "ready":
             await asyncio.sleep(0.05)
-    # What is slow for the first time only is over before anything is measured.
+    # One query per analyst and table warms the service up before anything is measured.
     for lane in analysts:
         for name in TABLES:
             await reply(lane, name)
@@ -248,9 +251,11 @@ async def power(channel: Channel, among: list[Lane], coins: Random) -> tuple[int
     return len(seen), chance * len(LOOKS)
 
 
-#: Slots of the service, queries in flight of an analyst, and what is watched then.
+#: The slots of the service, the most queries in flight per analyst, and the channels that are
+#: timed.
 SETTINGS = ((16, 1, CHANNELS), (1, 256, ALONE))
-#: By channel: pairs, and the chance that they are as one-sided by accident.
+#: By channel: the number of pairs of times, and the probability that the times of two equal tables
+#: are as one-sided by accident.
 Seen = dict[str, tuple[int, float]]
 
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from benchmarks.service.processes import Checkout
 
-#: The variable of the slots of a planted service.
+#: The environment variable with the number of slots of the planted service, which is how many
+#: queries run at the same time.
 SLOTS = "PLANTED_SLOTS"
 COMMAND = ("-m", "benchmarks.service.planted")
 

@@ -32,7 +32,7 @@ LOSS = PrivacyLoss.parse("1")
 K, UPLOADS = 10, 3
 
 
-#: Public bounds on degrees, chosen round.
+#: Public bounds on the node degrees of the graphs. They are round numbers that no degree exceeds.
 GRAPHS = {"github": 10_000, "enron": 2_000, "dblp": 500, "gowalla": 20_000}
 
 

@@ -13,7 +13,8 @@ from math import comb
 
 Pair = tuple[float, float]
 
-#: Thresholds that are looked at, beside the order of the members: quantiles of all values.
+#: The number of thresholds (quantiles of all values) at which a sign test compares the two members
+#: of each pair.
 QUANTILES = 15
 
 
@@ -51,18 +52,21 @@ def _sign_test(above: int, below: int) -> Fraction:
 def _signed_ranks(differences: Sequence[float]) -> Fraction:
     """The chance that fair coins as signs give rank sums at least as one-sided (Wilcoxon 1945)."""
     sizes = sorted(map(abs, differences))
-    # Twice the rank, so that equal sizes, which share the mean of theirs, have a whole one.
+    # Twice the rank. Equal values share the mean of their ranks, which may be a half, so twice it
+    # is whole.
     rank = {size: bisect_left(sizes, size) + bisect_right(sizes, size) + 1 for size in sizes}
     ranks = [rank[size] for size in sizes]
     above = sum(rank[abs(one)] for one in differences if one > 0)
     least = max(above, sum(ranks) - above)
-    # The product of 1 + x^rank, side by side in one number: how many of the signs have each sum.
+    # The coefficients of the product of 1 + x^rank, side by side in one integer. Coefficient s is
+    # the number of sign patterns whose positive ranks sum to s.
     width = len(ranks) + 1
     counts = 1
     for one in ranks:
         counts += counts << width * one
     counts >>= width * least
-    # The sum of all that is left: halves are added to each other until one is left.
+    # Adds up the remaining coefficients: one half is added to the other until a single number is
+    # left.
     places = sum(ranks) - least + 1
     while places > 1:
         half = (places + 1) // 2

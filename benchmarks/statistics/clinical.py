@@ -64,10 +64,10 @@ class Rows(NamedTuple):
 class Errors(NamedTuple):
     """Errors of the ten commonest conditions as shares of the truth, float64 (10,)."""
 
-    #: The median of the released numbers.
+    #: The error of the median of the released counts.
     released: Floats
     least_bias: Floats
-    #: Half of the interval of a released number.
+    #: Half the width of the confidence interval of a released count.
     noise: Floats
 
 
@@ -82,7 +82,8 @@ def conditions(exponent: float, longest: int) -> Rows:
     """The same without repetitions, so that a fifth has more than eight conditions."""
     random = np.random.default_rng(0)
     sizes = _sizes(random, longest)
-    # The largest of log p + Gumbel noise are draws without replacement.
+    # The largest values of log p + Gumbel noise are a sample without replacement with probabilities
+    # p.
     scores = np.log(_chances(exponent)) + random.gumbel(size=(PERSONS, CONDITIONS))
     order = np.argsort(-scores, axis=1)[:, :longest]
     return Rows(np.repeat(np.arange(PERSONS), sizes), order[np.arange(longest) < sizes[:, None]])

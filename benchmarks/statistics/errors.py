@@ -40,7 +40,7 @@ WHOLE = ("github", "enron", "dblp", "gowalla")
 DELTA = ATTO // 10**6
 PRINTED = "LLS with (5/2)·a_H as printed (not private)"
 SAMPLED = "noisy_local_sensitivity"
-#: Which mechanisms take a δ.
+#: By mechanism: whether it needs a δ.
 TAKES_DELTA = {row.mechanism: row.delta for row in VALID}
 
 
@@ -101,7 +101,8 @@ def typical(mechanism: str, measured: Measurement, cap: int, loss: PrivacyLoss) 
     """The exact median of |noise| in steps of the grid."""
     epsilon = loss.epsilon_nano / NANO
     if mechanism == "laplace":
-        # Discrete: P(|noise| ≤ m) = 1 − 2p^{m+1}/(1 + p).
+        # Discrete Laplace noise with p = e^−rate has P(|noise| ≤ m) = 1 − 2p^{m+1}/(1 + p). The
+        # median is the least m at which this reaches 1/2.
         rate = epsilon / cap
         return max(0.0, float(np.ceil(log(4 / (1 + exp(-rate))) / rate - 1)))
     if mechanism == "ladder":
@@ -112,7 +113,8 @@ def typical(mechanism: str, measured: Measurement, cap: int, loss: PrivacyLoss) 
     bound = noise.bound(measured)
     assert bound is not None
     scale = cap if beta is None else min(bound.smooth(beta), cap)
-    # ⌊Laplace⌋ is g or −1 − g, g geometric: P(|noise| ≤ m) = 1 − p^m·(1 + p)/2.
+    # Laplace noise rounded down is g or −1 − g, for a geometric g. So P(|noise| ≤ m) = 1 − p^m·(1 +
+    # p)/2 with p = e^−rate.
     rate = epsilon / (2 * scale)
     return max(0.0, float(np.ceil(log(1 + exp(-rate)) / rate)))
 
@@ -121,7 +123,8 @@ def middle_rung(widths: np.ndarray, epsilon: float) -> float:
     """The median distance of the ladder's answer from the value."""
     rate = epsilon / 2
     counts = weights(widths).astype(float)
-    # Rung s has weight counts[s]·e^{−λs}; the tail is geometric from rung M + 1 on.
+    # Rung s of the ladder has the weight counts[s]·e^{−rate·s}. All rungs from number ``last`` on
+    # are equally wide, so their weights add up as a geometric series.
     mass = counts * np.exp(-rate * np.arange(len(counts)))
     cap, last = float(widths[-1]), len(widths)
     mass[-1] = 2 * cap * exp(-rate * last) / -np.expm1(-rate)

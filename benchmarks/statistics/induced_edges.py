@@ -25,7 +25,8 @@ from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
 from mechanisms.statistics.statistic import Measurement, Part
 from mechanisms.statistics.triangles import TriangleLevels
 
-#: The mechanisms that may release it. Noisy local sensitivity is for k-triangles.
+#: The mechanisms that may release the number of induced edges. Noisy local sensitivity is left out,
+#: because it is for k-triangles.
 RELEASED_BY = ("laplace", "smooth_sensitivity", "largest_local_sensitivities", "ladder")
 
 
@@ -64,14 +65,14 @@ class InducedEdges(Part):
 
     #: The two ends of each edge of the public graph, shape (edges,) each.
     ends: tuple[NDArray[np.int32], NDArray[np.int32]]
-    #: Whether each node takes part, shape (nodes,); private.
+    #: Whether each node takes part in the subgraph, shape (nodes,); private.
     members: NDArray[np.bool_]
 
     def plan(self, dataset: Dataset, epsilon_nano: int) -> Plan:  # noqa: ARG002
         return whole_plan(int(self._degrees().max(initial=0)), epsilon_nano)
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
-        del context  # the private part is in the statistic
+        del context  # the private data are in ``self.members``
         one, other = self.ends
         edges = int((self.members[one] & self.members[other]).sum())
         taking = self._counted(other[self.members[one]]) + self._counted(one[self.members[other]])
@@ -80,7 +81,8 @@ class InducedEdges(Part):
         return Measurement(
             edges >> plan.exponent,
             local=CoarseBound(local, plan.exponent),
-            # A change moves LS by at most one: levels are well-ordered.
+            # One change moves the local sensitivity by at most 1. So neighbours are on the same
+            # level of local sensitivity or on adjacent ones.
             levels=CoarseBound(TriangleLevels(now, local.cap), plan.exponent),
         )
 

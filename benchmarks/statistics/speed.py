@@ -36,8 +36,8 @@ from mechanisms.statistics.triangles import Triangles, TwoTriangles
 
 GRAPHS = ("enron", "github", "dblp", "gowalla")
 WORKERS = 2
-#: Threads of OpenMP, NetworKit's, go on spinning for milliseconds after their work is done, on the
-#: core that the next run wants. Every timed run, of either side, starts after so many seconds.
+#: NetworKit's OpenMP threads spin for milliseconds after their work is done, on the core that the
+#: next run needs. So every timed run, of either side, starts after this many seconds of rest.
 REST = 0.02
 
 

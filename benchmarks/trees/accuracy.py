@@ -44,7 +44,8 @@ class Cell:
     criterion: str
     sensitivity: str
     epsilon: float
-    #: Whether the tree spends ρ: the limit in ρ of an account whose limit in ε is ``epsilon``.
+    #: Whether the tree spends ρ instead of ε. It then gets all the ρ that an account with the limit
+    #: ``epsilon`` holds.
     in_rho: bool = False
 
 
@@ -79,24 +80,26 @@ class Rule:
 
 
 LARGE = (0.5, 1.0, 2.0)
-#: What the mathematics and the papers lead one to expect, by criterion and sensitivity. A record
-#: moves all global scores one way, so they alone are drawn at the whole rate.
+#: What theory and the papers lead one to expect: a better and a worse pair of criterion and
+#: sensitivity. One record moves all ``global`` scores in one direction, so they alone are drawn at
+#: the full rate, with half the noise of the others.
 RULES = (
     Rule((GAIN, SHIFTED), (GAIN, GLOBAL), "acs", DEPTHS, (0.01,)),
     Rule((GAIN, SHIFTED), (GAIN, GLOBAL), "acs", (5,), (0.05, 0.1), -1),
     Rule((GAIN, SHIFTED), (GAIN, GLOBAL), "acs", DEPTHS, (0.01,), 10),
-    # Local dampening inverts the order of attributes where its utilities are large.
+    # ``local`` dampening can invert the order of attributes whose utilities are large.
     Rule((GAIN, GLOBAL), (GAIN, LOCAL), "acs", DEPTHS, (0.05, 0.1, *LARGE)),
     Rule((GAIN, GLOBAL), (GAIN, LOCAL), "acs", DEPTHS, LARGE, 3),
     Rule((GAIN, LOCAL), (GAIN, GLOBAL), "acs", DEPTHS, LARGE, -4),
     Rule((GAIN, LOCAL), (GAIN, GLOBAL), "acs", (5,), (0.01,)),
-    # More depth mends the inversion for shifted, and for shifted only.
+    # ``shifted`` dampening also inverts the order of attributes at depth 2. At depth 5 it comes
+    # close to ``global``, which ``local`` does not.
     Rule((GAIN, GLOBAL), (GAIN, SHIFTED), "acs", (2,), (0.05, 0.1, *LARGE)),
     Rule((GAIN, SHIFTED), (GAIN, GLOBAL), "acs", (5,), LARGE, -1),
     Rule((GAIN, SHIFTED), (GAIN, GLOBAL), "nltcs", DEPTHS, (0.05, 0.1)),
     Rule((GAIN, LOCAL), (GAIN, GLOBAL), "nltcs", DEPTHS, (0.05, 0.1)),
     Rule((GAIN, SHIFTED), (GAIN, LOCAL)),
-    # Flattened scores order as global ones do, at half the rate.
+    # ``flattened`` scores rank attributes as ``global`` scores do, but are drawn at half the rate.
     Rule((GAIN, FLATTENED), (GAIN, GLOBAL), epsilons=LARGE, gap=-1),
     Rule((GAIN, GLOBAL), (GAIN, FLATTENED)),
     Rule((GINI, GLOBAL), (GAIN, LOCAL)),
@@ -117,7 +120,8 @@ def expectations(table: str) -> list[Expected]:
     ]
 
 
-#: Depth 5 by Gini with one-way scores, at an ε that leaves little but the noise: the accuracy in %.
+#: The least accuracy in % of trees of depth 5 by Gini, at an ε so small that little but noise is
+#: left.
 LEAST = {
     Cell("acs", 5, GINI, GLOBAL, 0.01): 85.0,
     Cell("nltcs", 5, GINI, GLOBAL, 0.025): 79.0,

@@ -25,10 +25,11 @@ from mechanisms.trees.expectation import TREES
 
 BINS, EPSILONS = (5, 20), (0.05, 0.1, 0.5, 1.0, 2.0)
 RUNS = 20
-#: The largest ε at which ordered splits are expected to gain nothing.
+#: The largest ε at which splits at thresholds are expected to gain nothing.
 MOST = 1.0
 
-#: For each numeric attribute, the numbers of the edges that become attributes.
+#: For each numeric attribute, which of its bin edges become attributes of two levels, below and
+#: above.
 Edges = Mapping[str, Sequence[int]]
 
 

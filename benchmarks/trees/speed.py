@@ -199,7 +199,7 @@ def rated(table: Table, trees: Trees, sensitivity: Sensitivity) -> Any:
 def run(result: Result, setting: Setting) -> None:
     warm()
     executor = ThreadExecutor(2)
-    # The largest first: the peak of memory is that of the process.
+    # The largest case comes first, because the peak of memory is that of the whole process so far.
     largest(result, setting, executor)
     against_scikit(result, setting, executor)
     population(result, setting, executor)

@@ -30,10 +30,10 @@ from mechanisms.selection import SELECTORS
 from mechanisms.trees.id3 import Id3, grow
 from mechanisms.trees.task import Task
 
-#: Public bounds on the rows, chosen round.
+#: Public bounds on the numbers of rows. They are round numbers that no table exceeds.
 MAX_ROWS = {"adult": 50_000, "nltcs": 25_000, "acs": 50_000, "mushroom": 10_000, "cmc": 2_000}
 LEFT_OUT = {"adult": ("fnlwgt", "education-num")}
-#: The class that the evolutionary search tells from the others.
+#: By table, the class that the evolutionary search tells from the others.
 POSITIVE = {"adult": ">50K", "nltcs": "1", "acs": "1", "mushroom": "p"}
 
 

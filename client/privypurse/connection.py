@@ -100,7 +100,8 @@ class Connection:
                     raise failure
             now = time.monotonic()
             first_failure = now if first_failure is None else first_failure
-            # The service may reply for the first time between two attempts.
+            # The patience is worked out for each attempt, because the service may reply for the
+            # first time between two attempts.
             patience = self._patience if self._reached else min(FIRST_CONTACT, self._patience)
             retry_after = failure.retry_after if isinstance(failure, Problem) else None
             # The pause is random, so that not all clients of a restarted service send at the same

@@ -23,7 +23,7 @@ import httpx
 from privypurse.problems import PurseError
 
 DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code"
-#: ``offline_access`` asks for a refresh token.
+#: The part ``offline_access`` of the scope requests a refresh token.
 SCOPE = "openid offline_access"
 #: Seconds for one reply of the provider.
 TIMEOUT = 10.0
@@ -121,7 +121,8 @@ class Login(httpx.Auth):
                     now, expires_at = time.time(), self._tokens.expires_at
                     if now >= expires_at:
                         raise
-                    # Without a pause, every call would wait for the provider.
+                    # The next attempt to refresh waits a few seconds. Otherwise every call would
+                    # wait for the provider.
                     again = min(now + INTERVAL, expires_at)
                     self._tokens = replace(self._tokens, refresh_at=again)
             return self._tokens.access_token
@@ -144,7 +145,8 @@ class Login(httpx.Auth):
             raise LoginFailed(f"nobody has signed in to {self._url}: privypurse login") from None
 
     def _renew(self) -> None:
-        # Providers replace a refresh token at its use. So one process renews, and others read.
+        # A provider may replace a refresh token when it is used. So only one process at a time
+        # refreshes, and the others read the new tokens.
         with _locked(self._file):
             self._tokens = self._read()
             if time.time() < self._tokens.refresh_at:
@@ -255,7 +257,7 @@ def _polled(
         try:
             status, reply = _post(http, address, form)
         except LoginFailed:
-            interval *= 2  # RFC 8628, 3.5: slower after a lost connection.
+            interval *= 2  # RFC 8628, 3.5, demands slower polls after a lost connection.
             continue
         error = reply.get("error")
         if status == 200:
@@ -339,7 +341,7 @@ def _store(file: Path, content: Mapping[str, Any]) -> None:
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
     """One process at a time, until the block ends."""
-    import fcntl  # Is not on every system, and nobody without a login needs it.
+    import fcntl  # The module ``fcntl`` does not exist on every system, and only sign-ins need it.
 
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with file.with_name(f".{file.name}.lock").open("a") as lock:

@@ -6,7 +6,8 @@ from math import prod
 from mechanisms.model.domains import Attribute
 from mechanisms.model.errors import UnsupportedQuery
 
-#: A record that the public domain allows: for each attribute, the number of its level.
+#: A record that the public domain allows. It holds one number per attribute, the index of its value
+#: in the attribute's list of values (levels).
 DomainRecord = tuple[int, ...]
 
 

@@ -40,9 +40,10 @@ class Rates:
     def of(cls, loss: PrivacyLoss, reach: int, bits: int, moves: int) -> Rates:
         """``moves`` is 1 under add/remove and 2 under replace; ``reach`` is R in grid steps."""
         together = moves * ((1 << bits) + reach)
-        # The counts and the sums of a cluster share ε. A count that changes by 1 takes as much of
-        # it as a sum that changes by 2^bits grid steps. ``units`` is the noise scale of a count at
-        # ε = 1, in units of 10⁻⁹. It is rounded up, so the noise is never too small.
+        # The ε of an iteration is divided between the counts and the sums of coordinates of the
+        # clusters. A change of 1 in a count takes as much of it as a change of 2^bits grid steps in
+        # a sum. ``units`` is the noise scale of a count at ε = 1, in units of 10⁻⁹. It is rounded
+        # up, so the noise is never too small.
         units = -(-NANO * together >> bits)
         return cls(
             counts=Rate(loss.epsilon_nano, units),
@@ -63,7 +64,9 @@ class Deviations:
 
         Raises: UnsupportedQuery for noise outside of exact arithmetic.
         """
-        squares = max(squares, 1)  # all points may be equal
+        # The bound is 0 if all points are equal, but a noise scale follows only from a bound above
+        # 0.
+        squares = max(squares, 1)
         weight = moves << (2 * bits)
         of_counts = loss.rho_femto * weight // (weight + squares)
         return cls(

@@ -19,18 +19,19 @@ from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.noise.discrete_gaussian import GAUSSIAN_WORK
 from mechanisms.utilities.tables import row_bound
 
-#: The binary digits of a coordinate after the point: 20, or fewer down to 8. With many attributes,
-#: the noise on sums of 20 digits would exceed the 64 bits of exact arithmetic.
+#: The most and the fewest binary digits after the point of a coordinate. Fewer than 20 are used if
+#: there are many attributes. Otherwise the noise on sums would exceed the 64 bits of exact
+#: arithmetic.
 FINEST, COARSEST = 20, 8
 #: The fewest binary digits of a coordinate under Gaussian noise. At a small ρ this noise is so wide
 #: that, with more digits, it would exceed exact arithmetic.
 COARSEST_OF_WIDE = 4
 #: A public rule chooses the number of starts, that is, of sets of initial centres that are tried.
-#: It takes no more starts than fit into this many steps of all iterations together: about one
-#: second.
+#: All their iterations together may take at most this work, which is about one second. The unit is
+#: the distance of one row to one centre on one attribute.
 RULE_WORK = 1 << 29
-#: The work of one row in an iteration besides its distances to all centres, and the work of each
-#: attribute of the row. The unit is the distance to one centre on one attribute.
+#: Estimated run times of an iteration: of each row apart from its distances to the centres, and of
+#: each attribute of the row. The unit is the distance to one centre on one attribute.
 ROW, ATTRIBUTE = 8, 2
 
 
@@ -100,9 +101,10 @@ class ClusteringPlan:
         work = len(self.attributes) * self.clusters * rows
         few = [trials for trials in TRIALS if self.releases(trials) * work <= RULE_WORK]
         # The error of a centre is the noise of its sums divided by the mean cluster size. On
-        # ``axes`` coordinates, Laplace noise has about its scale times √(2·axes). Gaussian noise
-        # has σ·√axes, where σ² is moves·(1 + attributes)·releases/(2ρ). A replacement is two moves,
-        # any other change is one. More starts are tried only where the error is at most 1.
+        # ``axes`` coordinates, Laplace noise has a length of about its scale times √(2·axes).
+        # Gaussian noise has σ·√axes, where σ² is moves·(1 + attributes)·releases/(2ρ). ``moves`` is
+        # 2 if one change replaces a record, else 1. More starts are tried only where the error is
+        # at most 1.
         if in_rho:
             whole = self.moves * (1 + len(self.attributes))
             each = FEMTO * whole * axes * (self.clusters / rows) ** 2 / 2
@@ -161,9 +163,9 @@ class ClusteringPlan:
         if self.metric is None:
             return (self.moves * len(self.attributes)) << (2 * bits)
         longest = (1 << bits) + isqrt(sum(self.metric.levels)) + 1
-        # Replacing one record within a cluster moves its sums by the difference of two vectors. It
-        # is at most twice as long as the longest vector, so the square of the move is up to four
-        # times as large.
+        # Replacing one record within a cluster moves its sums by the difference of the two records'
+        # vectors of coordinates. The difference is at most twice as long as the longest vector, so
+        # its square is up to four times as large.
         return (4 if self.moves > 1 else 1) * len(self.attributes) * longest**2
 
     def bits_at(self, loss: PrivacyLoss) -> int:
@@ -177,7 +179,9 @@ class ClusteringPlan:
         least = min(steps, key=lambda step: step.loss.rho_femto).loss
         if self.metric is None:
             Deviations.of(least, self.most_squares(0), 0, self.moves)
-            return 0  # 0 and 1 are whole numbers
+            # Without learned distances every coordinate is 0 or 1 and needs no digits after the
+            # point.
+            return 0
         for bits in range(self.bits, COARSEST_OF_WIDE - 1, -1):
             with suppress(UnsupportedQuery):
                 Deviations.of(least, self.most_squares(bits), bits, self.moves)

@@ -43,7 +43,8 @@ from mechanisms.utilities.entropy_table import entropy_sums
 from mechanisms.utilities.information_gain import InformationGain
 from mechanisms.utilities.utility import Grid
 
-#: Candidate contexts, each a tuple of attribute numbers, and the private utility or score of each.
+#: Candidates for the context of a target, and the private utility or score of each. A context is
+#: the set of attributes, listed by number, that distinguish the values of the target.
 Listed = tuple[list[tuple[int, ...]], Integers]
 
 

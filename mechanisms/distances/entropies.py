@@ -55,9 +55,9 @@ def entropy_grid(dataset: Dataset) -> EntropyGrid:
                 supported={"context": ["baseline", "max_relevance", "max_dependency"]},
             )
         bits = FINER + fewest.bit_length()
-        # The sensitivity follows from an increment of x·log₂x at N₀, the least number of rows. Its
-        # exact value is at most half a step above the rounded one. The bound includes this half
-        # step.
+        # The sensitivity of an entropy follows from an increment of x·log₂x at N₀, the least number
+        # of rows. The exact increment is at most half a step above the rounded one. The bound
+        # includes this half step.
         largest = 2 * int(increments(fewest, fewest + 1, FINEST)[0]) + 1
         bound = Fraction(largest, (fewest + 1) << (FINEST + 1)) + Fraction(2, 1 << FINEST)
     return EntropyGrid(bits, max(1, ceil(bound * 2**bits)))

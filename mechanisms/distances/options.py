@@ -15,8 +15,9 @@ from mechanisms.selection import SELECTORS, Selector
 class Context(StrEnum):
     """How the context of a target is selected: the attributes that distinguish its values."""
 
-    #: A ``Rule`` derives the context from noisy tables of pairs of attributes. These tables are
-    #: released anyway, so the context takes no loss of its own.
+    #: A ``Rule`` derives the context (a set of attributes) from noisy tables of pairs of
+    #: attributes. These tables are released anyway, so the context takes no privacy loss of its
+    #: own.
     BASELINE = "baseline"
     #: The context consists of the attributes whose noisy symmetric uncertainty with the target is
     #: at least ``threshold`` times the mean over all attributes.
@@ -38,7 +39,8 @@ class Rule(StrEnum):
     MAX_DEPENDENCY = "max_dependency"
 
 
-#: The default number of attributes in a context; all other attributes if there are fewer.
+#: The default number of attributes in the context of a target. If fewer attributes remain besides
+#: the target, the context has all of them.
 USUAL_SIZE = 3
 
 

@@ -29,20 +29,21 @@ from mechanisms.utilities.tables import row_bound
 
 #: The largest number of cells of all tables together, which bounds the size of an answer.
 MAX_CELLS = 2_000_000
-#: The most sets of attributes that one answer counts, and the most rows times counted sets. The
-#: latter bounds the run time.
+#: The largest number of sets of attributes whose combinations of values one answer counts, and the
+#: largest product of this number and the number of rows. The product bounds the run time.
 MAX_SUBSETS = 100_000
 MAX_WORK = 20_000_000_000
 
 Pair = tuple[int, int]
 
-#: Contexts by dependency need counts of sets of attributes. Tables of all sets are counted if they
-#: have at most this many cells together. That takes 64 bytes per cell, copies included. Otherwise
-#: every set is visited row by row.
+#: Contexts by ``max_dependency`` need counts of all combinations of values for many sets of
+#: attributes. Whole tables are counted if they have at most this many cells together, which take 64
+#: bytes each with copies. Otherwise the rows are visited anew for every set.
 MOST_CELLS = 1 << 21
-#: The work of one distance of δ, of one row of a subset of attributes, and of one cell of its
-#: table. Their unit is the time of reading one pair (m, β). The last number is the fixed work of a
-#: table of two attributes, as a number of rows.
+#: Estimated run times of the sensitivity function δ at one distance, of one row of a set of
+#: attributes, and of one cell of its table. The unit is the time of reading the counts of the
+#: rarest class of one value and of its other classes. The last number is the fixed time of a table
+#: of two attributes, as a number of rows.
 DISTANCE, VISIT, CELL, PAIR = 16, 3, 16, 4000
 
 
@@ -62,9 +63,9 @@ class Plan:
     size: int
     tables: int
     baseline: tuple[Pair, ...] | None
-    #: True if contexts are derived from noisy tables of pairs, without the private selection that
-    #: the query requests. The noise of these tables is no larger than that of the tables after a
-    #: selection.
+    #: True if contexts are derived from noisy tables of pairs of attributes, although the query
+    #: requests a private selection of contexts. The noise of all these tables is no larger than the
+    #: noise of the fewer tables after a selection, which would take a share of the loss.
     cheaper: bool = False
 
     @property
@@ -123,16 +124,18 @@ class Plan:
             counted, members = NOTHING, self.size
         candidates = comb(len(self.levels) - 1, members)
         cells = sum(self.levels[y] * self._combinations(y, members) for y in self.targets)
-        # The work of each row: one entry of the table of entropy sums, one visit by every subset of
-        # attributes for its entropy, and one more by every candidate of every target for δ.
+        # The run time of each row: the table of entropy sums has one entry for it, every set of
+        # attributes visits it once for its entropy, and every candidate of every target visits it
+        # once more for the sensitivity function δ.
         visited = self.subsets + (targets * candidates if self.subsets else 0)
         units = self.rows * (DISTANCE + VISIT * visited)
         if cells <= MOST_CELLS * (members + 1):
             units += CELL * cells
         if options.sensitivity is Sensitivity.LOCAL:
-            # The work of δ, which is computed at every distance up to the public bound on records.
-            # It reads a pair (m, β) at β distances. The β of all levels of a candidate add up to at
-            # most the rows divided by the number of classes.
+            # The run time of the sensitivity function δ, which is computed at every distance up to
+            # the public bound on rows. It reads the counts of each value of an attribute at as many
+            # distances as this value has records of its rarest class. For all values of a candidate
+            # these distances add up to at most the rows divided by the number of classes.
             units += DISTANCE * self.rows * targets
             units += sum(candidates * (self.rows // self.levels[y]) for y in self.targets)
         name = f"contexts by {options.context} {options.sensitivity}"
@@ -145,9 +148,10 @@ class Plan:
         if self.baseline is not None or self.options.context is not Context.MAX_DEPENDENCY:
             return 0
         m, k = len(self.levels), self.size
-        # The number of counted sets for contexts of k attributes. One target has each of its
-        # contexts, without and with the target. Several targets have all sets of k and of k + 1
-        # attributes, and each set serves every target in it.
+        # The number of sets of attributes whose combinations of values are counted, for contexts of
+        # k attributes. With one target, each possible context is counted twice: alone and together
+        # with the target. With several targets, all sets of k and of k + 1 attributes are counted,
+        # and targets share them.
         return comb(m, k + 1) + comb(m, k) if len(self.targets) > 1 else 2 * comb(m - 1, k)
 
     def _combinations(self, target: int, members: int) -> int:
@@ -241,7 +245,8 @@ class Plan:
             return self.options.selector.rho_bound(loss, self.draws)
         one = self.entropy_grid().sensitivity
         # The noise rate is computed as a fraction, because ``Rate`` raises an error for a loss that
-        # is too small for exact noise. The search for a loss within ρ also tries such losses.
+        # is too small for exact noise. The search for the largest loss within a given ρ also tries
+        # such losses.
         rate = loss.epsilon() / (self.entropies * one)
         return LaplaceNoise(rate, self.entropies * one, one)
 
@@ -292,9 +297,10 @@ def plan(
     if len(chosen) < 2:
         raise UnsupportedQuery("distances need a context: at least one other attribute")
     if options.context is Context.MEAN_SU:
-        # Noisy tables of all pairs may replace the requested selection of contexts, and need no
-        # public lower bound on the rows. The bound is required even then. Otherwise the number of
-        # attributes would decide whether a query without this bound is refused.
+        # The requested selection of contexts may be replaced by noisy tables of all pairs of
+        # attributes, which need no public lower bound on the rows. The bound is required even then.
+        # Otherwise the number of attributes would decide whether a query without this bound is
+        # refused.
         entropy_grid(dataset)
     targets = tuple(i for i, a in enumerate(chosen) if target is None or a.name == target)
     routed = _route(Plan(dataset, options, chosen, targets, 0, 0, None))
@@ -336,8 +342,8 @@ def _route(bare: Plan) -> Plan:
     if whole and (1 - options.context_share) * len(every) <= most:
         return replace(bare, size=size, tables=len(every), baseline=every, cheaper=True)
     if size == m - 1:
-        # The context consists of all other attributes. There is nothing to select, so no loss is
-        # spent on it.
+        # The context consists of all attributes besides the target. There is nothing to select, so
+        # no loss is spent on a selection.
         return replace(bare, size=size, tables=size, baseline=with_target, cheaper=True)
     return replace(bare, size=size, tables=most)
 
@@ -364,8 +370,9 @@ def _check_limits(plan: Plan) -> None:
         )
     counts = len(plan.pairs) + plan.subsets
     if plan.subsets:
-        # The limit applies to the contexts of k attributes if there is one target. If there are
-        # several, it applies to all sets of k + 1 attributes.
+        # ``MAX_SUBSETS`` limits the number of possible contexts of k attributes if there is one
+        # target. If there are several targets, it limits the number of all sets of k + 1
+        # attributes.
         several = len(plan.targets) > 1
         m, k = len(levels), plan.size
         if comb(m - (not several), k + several) > MAX_SUBSETS:

@@ -74,8 +74,8 @@ class DenseCounts(SubsetCounts):
     def sums(self, phi: Integers) -> Mapping[Attributes, int]:
         sums = {one: int(phi[table].sum()) for one, table in self._tables.items()}
         for context in contexts_of(self._plan):
-            # Every counted set holds a context and a target. So the table of the context is a
-            # margin of it, summed over the levels of the target.
+            # Only sets of a context and a target have a stored table. The table of the context
+            # alone is the sum of such a table over the values of the target.
             target = next(x for x in self._plan.targets if x not in context)
             one = tuple(sorted((*context, target)))
             axes = [axis for axis, x in enumerate(one) if x != target]
@@ -84,9 +84,10 @@ class DenseCounts(SubsetCounts):
 
     def purest(self, target: int, candidates: Sequence[Attributes]) -> RarestPairs:
         classes = self._plan.levels[target]
-        # A level without records has the pair (m, β) = (0, 0). It counts for δ, because further
-        # records may have this level. ``SparseCounts`` never visits such a level and always enters
-        # (0, 0). Here (0, 0) is added too, so that both ways of counting give the same δ.
+        # A value (level) without records has the pair of counts (0, 0), and δ must include it,
+        # because further records may have this value. ``SparseCounts`` never visits such a value
+        # and always enters (0, 0). Here (0, 0) is added too, so that both ways of counting give the
+        # same δ.
         tables = [np.zeros((1, classes), np.int64)]
         for candidate in candidates:
             one = tuple(sorted((*candidate, target)))

@@ -62,8 +62,8 @@ def _assign(
                 distance[cluster] += partial[value, cluster]
         nearest = 0
         for cluster in range(1, clusters):
-            # Danger: a branch would show by its timing which centre is nearer, which is private.
-            # So arithmetic selects the nearer one.
+            # Danger: the timing of a branch would show which cluster centre is nearer to a row,
+            # which is private. So arithmetic selects the nearer one.
             nearest += (cluster - nearest) * (distance[cluster] < distance[nearest])
         sizes[nearest] += 1
         for attribute in range(len(codes)):

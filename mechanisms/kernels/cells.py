@@ -29,11 +29,12 @@ TILE = 1 << 16
 #: all tables, so more parts would take more memory.
 PARTS = 4
 #: A table of up to this many counters is counted in ``SETS`` copies, and consecutive rows use
-#: different copies. So two rows of one cell do not wait for the same counter.
+#: different copies. So consecutive rows that fall into one cell do not wait for the same counter.
 INTERLEAVED, SETS = 1 << 12, 4
-#: A row without a group gets this in place of the first cell of its group. Its cell number is then
-#: negative in every table of fewer than 2⁴⁴ cells, which marks the row as one without a cell. Up to
-#: eight such numbers, times 2¹⁵ bins, add up within 64 bits.
+#: Added to the cell number of a row once for each axis of the table on which the row has no group,
+#: and once if the row fails the condition. The number is then negative in every table of fewer than
+#: 2⁴⁴ cells, which marks the row as one without a cell. Up to eight of these addends, times 2¹⁵
+#: bins, add up within 64 bits.
 NOWHERE = -(1 << 44)
 
 
@@ -130,8 +131,9 @@ def _add_tile(
     numbers = cells.numbers(rows)
     whole = _closed(numbers, cells.size)
     for measure, table in zip(measures, sums, strict=True):
-        # The ``SETS`` copies of a small table, which consecutive rows use in turn, exist for one
-        # measure at a time. Copies of the tables of all measures would take four times the memory.
+        # A measure is a number that is summed in each cell. The ``SETS`` copies of a small table,
+        # which consecutive rows use in turn, exist for one measure at a time. Copies for all
+        # measures together would take four times the memory.
         few = len(table) <= INTERLEAVED
         sets = np.zeros((SETS, len(table)), np.int64) if few else table[np.newaxis]
         if measure.axis is not None:
@@ -156,9 +158,9 @@ def _closed(cells: Integers, size: int) -> Integers:
     """The cell numbers, with ``size`` in place of every negative one."""
     closed = np.empty_like(cells)
     for row in range(len(cells)):
-        # A row without a cell has a negative cell number, which ``size`` replaces. The shift gives
-        # −1, all of whose bits are 1, for a negative number, and 0 for others. A branch would show
-        # by its timing which rows have no cell.
+        # A row that belongs to no cell has a negative cell number. It is replaced by ``size``, the
+        # number of an extra cell. The shift gives −1, all of whose bits are 1, for a negative
+        # number, and 0 for others. A branch would show by its timing which rows belong to no cell.
         sign = cells[row] >> 63
         closed[row] = (cells[row] & ~sign) | (size & sign)
     return closed
@@ -178,7 +180,7 @@ def _count_divided(
     last, end = len(counts) - 1, counts.shape[1] - 1
     for row in range(len(cells)):
         cell = cells[row] * size + groups[codes[row]]
-        sign = cell >> 63  # as in ``_closed``
+        sign = cell >> 63  # As in ``_closed``, all bits are 1 for a row without a cell.
         counts[row & last, (cell & ~sign) | (end & sign)] += 1
 
 
@@ -203,9 +205,9 @@ def bins(numbers: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np
     for row in range(len(numbers)):
         number, place, step = numbers[row], 0, widest
         while step > 0:
-            # A binary search without a branch, which would show private numbers by its timing. If
-            # ``place + step`` lies beyond the last edge, the number is compared with the last edge
-            # instead, and the step is not taken.
+            # This binary search has no branch, whose timing would show private numbers. If ``place
+            # + step`` lies beyond the last edge of the bins, the number is compared with the last
+            # edge instead, and the step is not taken.
             next_place = min(place + step, last)
             taken = (edges[next_place] <= number) & (place + step < last)
             place += step * taken

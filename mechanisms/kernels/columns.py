@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: One attribute: the code of each row, and the public number of levels.
+#: The column of an attribute has the code of its value in each row, and the public number of values
+#: that the attribute can have (its levels).
 Column = tuple[NDArray[Any], int]
 
 

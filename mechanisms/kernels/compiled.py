@@ -95,8 +95,8 @@ def fingerprint(package: Path) -> str:
 # bits. So each state of the sources has its own cache folder.
 _config: Any = numba.config
 _base = _config.CACHE_DIR or _PACKAGE / "__pycache__"
-#: The hash of the kernel sources that this process runs. It names their cache folder. Measured
-#: speeds and cluster jobs with another hash are not used.
+#: The hash of the kernel sources that this process runs. It names their cache folder. Speeds that
+#: were measured with other sources, and cluster jobs for other sources, are not used.
 KERNELS = fingerprint(_PACKAGE)
 _config.CACHE_DIR = str(Path(_base) / f"kernels-{KERNELS}")
 _config.CACHE_LOCATOR_CLASSES = (

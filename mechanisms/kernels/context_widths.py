@@ -5,9 +5,10 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.sensitivity import Integers
 
-#: A pair (m, β) describes a combination of levels: m counts its records outside of its rarest
-#: class, and β is one less than those of that class, at least 0. This number stands for the largest
-#: m − β of an empty list of pairs. It is far below every real m − β, so such a list has width 0.
+#: Stands for the largest m − β of an empty list of pairs (m, β). A pair describes a combination of
+#: values of the context: m counts its records outside of its rarest class, and β is one less than
+#: those of that class, at least 0. The number is far below every real m − β, so an empty list never
+#: determines the maximum.
 _NONE = -(1 << 60)
 
 
@@ -33,9 +34,9 @@ def widest(
     """
     reached = others if replace else others - rarest
     farthest = np.append(np.maximum.accumulate(reached[::-1])[::-1], _NONE)
-    # For each distance t, the number of pairs (m, β) with β above t. They are visited one by one,
-    # and come first, because pairs are sorted by falling β. Of all others only the largest m − β
-    # (or m under ``replace``) matters, which ``farthest`` holds.
+    # The pairs (m, β) of record counts are sorted by falling β. For each distance t, ``pairs`` is
+    # the number of those with β above t, which the kernel visits one by one. Of all others only the
+    # largest m − β (or m under ``replace``) matters, and ``farthest`` holds it.
     pairs = np.searchsorted(-rarest, -distances)
     return _widest(others, rarest, sums, distances, farthest, pairs, rows, replace)
 

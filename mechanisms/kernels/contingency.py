@@ -15,7 +15,8 @@ from mechanisms.model.executor import Executor, Inline
 Codes = NDArray[Any]
 Counts = NDArray[np.int64]
 
-#: Rows per part: enough to outweigh the overhead of a part, few enough to share among workers.
+#: Rows are counted in parts of this many. So large a part outweighs the overhead of starting it,
+#: and there are still enough parts to share among workers.
 BLOCK = 1 << 20
 
 

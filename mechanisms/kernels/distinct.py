@@ -33,8 +33,8 @@ def distinct_persons(
     for start in range(0, cells.rows, TILE):
         rows = slice(start, min(start + TILE, cells.rows))
         numbers = cells.numbers(rows)
-        # Rows outside of all cells are counted in one extra cell, which is dropped at the end. So
-        # no branch on a private record is needed.
+        # Rows that belong to no cell of the table are counted in one extra cell, which is dropped
+        # at the end. So no branch on a private record is needed.
         whole = np.where(numbers < 0, cells.size, numbers)
         for place, count, last in zip(places, counts, latest, strict=True):
             _count(whole, place, persons[rows], last, count)

@@ -21,12 +21,13 @@ from mechanisms.model.following import follows_records
 Integers = NDArray[np.int64]
 Places = NDArray[np.int32]
 
-#: The largest n²·m for which dominators are counted among n points of m ≥ 3 coordinates. Larger
-#: queries are refused. This takes one core about a second. A point is known only up to a box, so
-#: the count has two results: dominators that are possible, and those that are certain.
+#: A point dominates another if it is larger in every coordinate. Counting the dominators of all n
+#: points of m ≥ 3 coordinates reads n²·m bits, and a query that would read more than this is
+#: refused. So many bits take one core about a second. Points that are known only up to ranges have
+#: two counts, of possible and of certain dominators.
 LARGEST_WORK = 2 * 10**10
 #: In the sorted list of each coordinate, every 512th position stores a bitmap of all later points.
-#: The bitmap of any position then takes a stored one and at most 512 single points.
+#: The bitmap for any other position is the next stored one with at most 512 points added.
 _STRIDE = 512
 
 
@@ -69,8 +70,8 @@ def interval_dominators(
     ends = [np.concatenate(pair) for pair in zip(upper, lower, strict=True)]
     axes = executor.map(lambda one: _Boxes(*one), zip(ends, largest, strict=True))
     possible, certain = _counts(axes, executor)
-    # Each point is known only up to a box. A box overlaps itself, so each point was counted as a
-    # possible dominator of itself. This one count is subtracted.
+    # The range in which each point lies, its box, overlaps itself. So each point was counted as a
+    # possible dominator of itself, and this one count is subtracted.
     return possible - np.int32(1), certain
 
 
@@ -192,10 +193,11 @@ def _reached_apart(ends: Integers, order: Integers) -> tuple[Integers, Places]:
     are at most as large. ``order`` is stable."""
     n = len(order) >> 1
     numbers, reached = np.empty(2 * n, np.int64), np.empty(2 * n, np.int32)
-    # For each upper end of a box, this counts the lower ends that are at most as large, and for
-    # each lower end the upper ones. ``seconds`` counts the lower ends up to position i of the
-    # sorted ends. Among equal ends the upper ones come first. So an upper end reads ``equal``,
-    # which includes all lower ends equal to it.
+    # A box is the range in which a point lies, with an upper and a lower end. For each upper end,
+    # this counts the lower ends that are at most as large, and for each lower end the upper ones.
+    # ``seconds`` counts the lower ends up to position i of the sorted ends. Among equal ends the
+    # upper ones come first. So an upper end reads ``equal``, which includes all lower ends equal to
+    # it.
     seconds, equal = n, n
     last = ends[order[2 * n - 1]]
     for i in range(2 * n - 1, -1, -1):
@@ -217,7 +219,7 @@ def _placed_apart(ends: Integers, order: Integers) -> tuple[Places, Places]:
     half are at most as large. ``order`` is stable."""
     n = len(order) >> 1
     places, below = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32)
-    seconds, equal = n, n  # as in ``_reached_apart``
+    seconds, equal = n, n  # ``_reached_apart`` explains these two numbers.
     last = ends[order[2 * n - 1]]
     for i in range(2 * n - 1, -1, -1):
         at = order[i]
@@ -294,8 +296,9 @@ def _count_block(
     for q in range(first, last):
         for axis in range(len(orders)):
             floor = below[axis, q]
-            # Reads all points between two stored bitmaps. If the loop began at ``floor``, which is
-            # private, its run time would show it.
+            # The loop reads all points between two stored bitmaps, although it adds only those from
+            # position ``floor`` on. If it began at ``floor``, which is private, its run time would
+            # show it.
             k = min(floor // stride + 1, suffixes.shape[1] - 1)
             above[:] = suffixes[axis, k]
             for i in range((k - 1) * stride, min(k * stride, orders.shape[1])):

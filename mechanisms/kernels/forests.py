@@ -23,8 +23,8 @@ Ints = NDArray[np.int32]
 Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
-#: Rows of one block. Their bits take 64 words for each test and for each tree node. So the words of
-#: a typical tree fit the first-level cache.
+#: The number of rows that are evaluated together. Their bits take 64 words for each test of an
+#: attribute and for each tree node. So the words of a typical tree fit the first-level cache.
 BLOCK = 4096
 #: The name under which the class labels are stored among the arrays of columns.
 CLASSES = "classes"
@@ -121,8 +121,8 @@ def _literal_words(arrays: Arrays, forest: Forest, rows: slice, words: int) -> W
             _mark(arrays[_name(column)][rows], here)
         else:
             values = arrays[_name(column)][rows]
-            # For each row, the number of threshold tests that hold: those whose threshold is at
-            # most its value.
+            # The test of a threshold holds for a row if the threshold is at most the row's value.
+            # ``ranks`` is the number of thresholds whose tests hold, for each row.
             ranks = np.searchsorted(column.thresholds, values, side="right")
             _mark_up_to(ranks, here)
     return bits
@@ -175,8 +175,9 @@ def _evaluate(
         for node in range(starts[tree + 1] - 1, start - 1, -1):
             here = values[node - start]
             if literal[node] < 0:
-                # A positive leaf sets all bits, also those beyond the last row of the block. The
-                # loop below clears them before bits are counted.
+                # A leaf that predicts the positive class sets the bits of all rows, also bits
+                # beyond the last row of the block. The loop below clears the latter before bits are
+                # counted.
                 here[:] = np.uint64(0) - np.uint64(yes[node])
             else:
                 test = literals[literal[node]]

@@ -175,9 +175,9 @@ def entropy_tail(phi: Integers, widest: int, cap: int, start: int, horizon: int)
     """
     top = len(phi) - 2
     low, high = start, horizon
-    # Bisects for the first distance t at which the sensitivity δ(t) equals its cap Δ, because later
-    # terms of the sum are 0. δ grows with t. It equals Δ at the latest when the count that
-    # determines it, widest + t, is N − 1, where N is the bound on rows.
+    # Finds by bisection the first distance t at which the sensitivity δ(t) reaches its largest
+    # value, the cap Δ. Later terms Δ − δ(t) of the sum are 0. δ grows with t, and reaches Δ at the
+    # latest when widest + t, the count that determines it, is N − 1, where N is the bound on rows.
     while low < high:
         middle = (low + high) >> 1
         end = min(widest + middle, top)
@@ -238,8 +238,9 @@ def walk(curve: Curve, goals: Integers, order: Integers) -> Integers:
                 break
             passed, rest = passed + width, rest - width
             t += 1
-        # Once δ(t) equals its cap, all further values equal it too. So a division gives how many
-        # more of them cover the rest of the goal, which the sum of δ(0), δ(1), … is to reach.
+        # Once the sensitivity δ(t) has reached its largest value, the cap, all further values equal
+        # it. So a division gives how many more of them cover the rest of the goal, which the sum of
+        # δ(0), δ(1), … is to reach.
         whole = (rest - 1) // cap if width == cap and rest > cap else 0
         result[0, i], result[1, i], result[2, i] = t + whole, rest - whole * cap, width
     return result

@@ -20,12 +20,13 @@ Counts = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Pair = tuple[int, int]
 
-#: A worker reads blocks of ``BLOCK`` rows. Of a block, ``TILE`` rows are counted for all pairs of
-#: attributes before the next rows are read, so that they stay in the cache.
+#: A worker reads blocks of ``BLOCK`` rows. Within a block, ``TILE`` rows at a time are counted for
+#: all pairs of attributes, so that these rows stay in the cache of the processor.
 BLOCK = 1 << 18
 TILE = 1 << 12
-#: The number of 64-bit words of each packed column that are counted for all pairs before the next
-#: words are read. So many words of 16 columns fill a first-level cache.
+#: A column of an attribute with two values is packed into one bit per row. This number of 64-bit
+#: words of each column is counted for all pairs of attributes before the next words are read. So
+#: many words of 16 columns fill a first-level cache.
 WORDS = 1 << 8
 
 
@@ -83,8 +84,8 @@ def _count(
                 total += _pair_counts(stacked(here, rows), firsts, seconds, levels, offsets)
         return total
 
-    # Each part of the rows has its own counters of all pairs. More parts than workers would only
-    # take more memory.
+    # Each part of the rows has its own counters for all pairs of attributes. More parts than
+    # workers would only take more memory.
     counts = sum(executor.map(count, range(parts)), np.zeros(offsets[-1], np.int64))
     for i, index in enumerate(chosen):
         shape = levels[firsts[i]], levels[seconds[i]]
@@ -114,8 +115,8 @@ def packed(columns: Sequence[Column], rows: slice = slice(None)) -> Words:
 def _pair_counts(
     codes: NDArray[Any], firsts: Counts, seconds: Counts, levels: Counts, offsets: Counts
 ) -> Counts:
-    # Odd and even rows use separate counters, so that two rows of one cell do not wait for the same
-    # counter.
+    # Odd and even rows use separate counters, so that two consecutive rows with the same pair of
+    # values do not wait for the same counter.
     counts = np.zeros((2, offsets[-1]), np.int64)
     for start in range(0, codes.shape[1], TILE):
         stop = min(start + TILE, codes.shape[1])

@@ -24,15 +24,16 @@ Counts = NDArray[np.int64]
 #: The number of the tree node that each row has reached; −1 for rows in finished leaves.
 Nodes = NDArray[np.int32]
 
-#: A worker reads blocks of ``BLOCK`` rows. Of a block, ``TILE`` rows stay in the cache while all
-#: attributes are counted.
+#: A worker reads blocks of ``BLOCK`` rows. Within a block, ``TILE`` rows at a time are counted for
+#: all attributes, so that these rows stay in the cache of the processor.
 BLOCK, TILE = 1 << 15, 1 << 12
-#: Attributes of few levels are counted together, with a counter for each combination of their
-#: levels. The first number bounds these combinations. The second bounds their counters in all nodes
-#: of the tree, so that they fit the second-level cache.
+#: Attributes with few values are counted together, with a counter for each combination of their
+#: values. The first number bounds the combinations of such a group of attributes. The second bounds
+#: its counters for all nodes of the tree level and all classes, so that they fit the second-level
+#: cache.
 COMBINATIONS, COUNTERS = 1 << 8, 1 << 16
-#: Up to this many counters, consecutive rows use four separate sets of them, so that two rows of
-#: one cell do not wait for the same counter.
+#: Up to this many counters, consecutive rows use four separate sets of them, so that consecutive
+#: rows of one cell do not wait for the same counter.
 INTERLEAVED = 1 << 12
 
 
@@ -76,8 +77,8 @@ def node_tables(
     members = np.array([one for group in groups for one in group], np.int64)
     ends = np.array(list(accumulate(map(len, groups), initial=0)), np.int64)
     shapes = [(nodes, count, *(columns[one][1] for one in group)) for group in groups]
-    # Rows without a node, in finished leaves, are counted in extra cells at the end, one for each
-    # combination of levels. These are dropped.
+    # Rows in finished leaves of the tree have no node. They are counted in extra cells at the end
+    # of each table, one for each combination of values, which are dropped.
     cells = [prod(shape) + prod(shape[2:]) for shape in shapes]
     offsets = np.array(list(accumulate((_sets(one) * one for one in cells), initial=0)), np.int64)
     blocks = range(0, len(labels), BLOCK)
@@ -135,8 +136,8 @@ def _count(
                 for row in range(size):
                     mixed[row] = mixed[row] * width + np.uint32(column[row])
             here = counts[offsets[group] : offsets[group + 1]]
-            # The distance between the four sets of counters that consecutive rows use, or 0 if all
-            # rows share one set.
+            # The distance in memory between the four sets of counters that consecutive rows use, or
+            # 0 if all rows share one set.
             step = np.uint64(cells[group] if len(here) > cells[group] else 0)
             whole = size // 4 * 4
             for row in range(0, whole, 4):

@@ -15,7 +15,7 @@ from mechanisms.model.sensitivity import Integers
 
 #: Stands for the last distance t of a run of equal sensitivities δ(t) that never ends.
 FOREVER = 1 << 62
-#: The number of consecutive distances t whose sensitivities δ(t) are computed together.
+#: The number of consecutive distances t for which the sensitivity δ(t) is computed at a time.
 BLOCK = 64
 
 
@@ -53,9 +53,9 @@ def step(hits: int, total: int, bits: int, replace: bool, cap: int, t: int) -> i
             below = (total - t) * (total - t - 1)
         else:
             below = max(total - t, 2)
-    # Computes ⌈unit / below⌉ by doubles, which divide faster. Their quotient is below 2⁵⁰ and errs
-    # by less than a half. Rounded down, it is never too large and at most two too small. So two
-    # corrections make it exact.
+    # The quotient ⌈unit / below⌉ of two integers is computed from doubles, which divide faster.
+    # Their quotient is below 2⁵⁰ and errs by less than a half. Rounded down, it is never too large
+    # and at most two too small. So two corrections make it exact.
     quotient = int(float(unit) / float(below))
     quotient += quotient * below < unit
     quotient += quotient * below < unit
@@ -68,8 +68,8 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
     value = step(hits, total, bits, replace, cap, t)
     if value >= cap or (total == 0 and not replace):
         return FOREVER
-    # δ(t) is ⌈unit / divisor⌉, and the divisor falls as t rises. This is the smallest divisor that
-    # gives the same δ(t), so the run of equal values ends there.
+    # The sensitivity δ(t) is ⌈unit / divisor⌉, and the divisor falls as t rises. This is the
+    # smallest divisor that gives the same δ(t), so the run of equal values ends there.
     divisor = ((1 << bits) - 1) // value + 1
     fewer = min(hits, total - hits)
     if replace:
@@ -80,9 +80,9 @@ def last_of_run(hits: int, total: int, bits: int, replace: bool, cap: int, t: in
         return total - divisor if divisor > 2 else FOREVER
     needed = (((total - fewer) << bits) - 1) // value + 1
     remaining = int((1.0 + np.sqrt(1.0 + 4.0 * needed)) / 2.0)
-    # ``remaining`` is the number of records left at the last distance of a run of equal δ: the
-    # smallest whole number with remaining·(remaining − 1) ≥ needed. It was computed in doubles and
-    # may be slightly off, so both loops correct it.
+    # ``remaining`` is the number of records left at the last distance of a run of equal
+    # sensitivities: the smallest whole number with remaining·(remaining − 1) ≥ needed. It was
+    # computed in doubles and may be slightly off, so both loops correct it.
     while remaining * (remaining - 1) >= needed:
         remaining -= 1
     while remaining * (remaining - 1) < needed:
@@ -112,8 +112,9 @@ def widen(
         factor, bits, cap = members[i, 0], members[i, 1], members[i, 2]
         for j in range(len(widths)):
             inside[j] += factor * step(hit, total, bits, replace, cap, t + j)
-            # δ is the largest sum over the members of a part. No term is negative, so a sum over
-            # the first members alone never exceeds it and may be compared too.
+            # One change of the records moves only the rates of one part. So δ is the largest of the
+            # sums over the rates of a part. No term is negative, so the sum over the first rates of
+            # a part never exceeds the whole sum and may be compared too.
             widths[j] = max(widths[j], inside[j])
 
 
@@ -234,14 +235,15 @@ def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -
                         continue
                     width = widths[place]
                     break
-                # δ never falls as t grows, and the first and the last value of this block are
-                # equal. So all values between them are equal too.
+                # The sensitivity δ(t) never falls as t grows, and its values at the first and the
+                # last distance of this block are equal. So all values between them are equal too.
                 width = widths[0]
                 for r in measured:
                     end = last_equal(hits, totals, members, replace, r, t)
                     run = min(run, max(end - t + 1, size))
-            # The number of steps of one width that end before the goal. It is computed by a
-            # division, because the product of steps and width could leave 64 bits.
+            # ``whole`` is how many further terms δ(t), all equal to ``width``, leave their sum
+            # below the goal. It is computed by a division, because a product of their number and
+            # ``width`` could leave 64 bits.
             whole = min((rest - 1) // width, run) if rest > 0 else 0
             t, rest = t + whole, rest - whole * width
             if whole < run:

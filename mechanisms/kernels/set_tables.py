@@ -26,14 +26,15 @@ Attributes = tuple[int, ...]
 #: The number of rows that are counted for all sets of attributes before the next rows are read, so
 #: that they stay in the cache.
 TILE = 1 << 13
-#: Sets of attributes are counted as margins of larger sets that contain several of them. A larger
-#: set has at most this many cells, so that its counters stay in the second-level cache.
+#: The counts of a set of attributes are added up from those of a larger set that contains several
+#: such sets. A larger set has at most this many cells (combinations of values), so that its
+#: counters stay in the second-level cache.
 COVER_CELLS = 1 << 13
 #: With more sets of attributes than this, each set is counted by itself. The search for larger sets
 #: that contain several of them would take too long.
 MOST_COVERED = 10_000
-#: Approximate nanoseconds to count one row in one set of attributes. From them the executor decides
-#: whether other machines share the work.
+#: The time to count one row in one set of attributes, in nanoseconds, approximately. From it the
+#: executor decides whether other machines share the work.
 STEPS = 1
 
 
@@ -101,8 +102,8 @@ def _grown(
     for x in range(len(levels)):
         if x in cover or cells * levels[x] > COVER_CELLS:
             continue
-        # If a larger set has so many subsets, it gets no further attribute, because listing them
-        # would take too long.
+        # A larger set with more than ``MOST_COVERED`` subsets of ``size − 1`` attributes gets no
+        # further attribute, because listing them would take too long.
         if comb(len(cover), size - 1) > MOST_COVERED:
             break
         rest = (tuple(sorted((*part, x))) for part in combinations(cover, size - 1))
@@ -137,8 +138,8 @@ def _set_counts(
     codes: Codes, levels: Counts, members: Counts, starts: Counts, offsets: Counts
 ) -> Counts:
     rows, sets = codes.shape[1], len(starts) - 1
-    # Consecutive rows use four separate sets of counters, so that two rows of one cell do not wait
-    # for the same counter.
+    # Consecutive rows use four separate sets of counters, so that consecutive rows with the same
+    # values do not wait for the same counter.
     counts = np.zeros(4 * offsets[-1], np.int32)
     mixed = np.zeros(TILE, np.uint32)
     for start in range(0, rows, TILE):

@@ -21,8 +21,9 @@ FAR = LIMIT - 1
 #: The number of candidates that a binary search processes together, so that their numbers stay in
 #: the fastest cache.
 _BLOCK = 256
-#: If a sum in doubles is above this, the exact sum exceeds every goal. Otherwise the exact sum fits
-#: 64 bits, because sums in doubles err by far less than 2⁶¹.
+#: Each sum is computed in 64-bit integers, which may overflow, and in doubles. If the sum in
+#: doubles is above this, the exact sum exceeds every goal. Otherwise the exact sum fits 64 bits,
+#: because sums in doubles err by far less than 2⁶¹.
 _CERTAIN = 1.5 * LIMIT
 
 
@@ -107,9 +108,10 @@ def bisected_in_two(goals: Integers, parts: TwoParts, horizon: int) -> Integers:
     one, other = parts.one, parts.other
     exact = np.concatenate((one.exact, other.exact))
     rough = np.concatenate((one.rough, other.rough))
-    # Each candidate is searched in one of two lists of prefix sums. For each candidate these arrays
-    # hold the steps before that list, its first and last place, and the number that repeats beyond.
-    # Then follow the most steps in the list, the rest of the goal, and the steps so far.
+    # Each candidate is searched in one of two lists of prefix sums. For each candidate, ``passed``
+    # is the number of steps before that list, ``first`` and ``end`` are its first and last place,
+    # and ``repeated`` is the number that repeats beyond. ``room`` is the most steps in the list,
+    # ``goal`` the rest of the goal, and ``steps`` the number of steps so far.
     passed, first, end, repeated, room, goal, steps = np.empty((7, _BLOCK), np.int64)
     places = np.empty(len(goals), np.int64)
     most = 1
@@ -153,7 +155,7 @@ def _sum_in_two(parts: TwoParts, i: int, t: int) -> int:
     first, second = parts.ones[i], parts.others[i]
     early = _sum(one.exact, one.rough, one.last, first, first + turn)
     late = _sum(other.exact, other.rough, other.last, second + turn, second + t)
-    # The sum of each of the two lists is below 2⁶², so adding them does not leave 64 bits.
+    # The sum over each of the two lists is below 2⁶², so their total does not leave 64 bits.
     return min(early + late, FAR)
 
 

@@ -23,8 +23,8 @@ Counts = NDArray[np.int64]
 #: A subset of attributes with at most this many combinations of public levels has one counter per
 #: combination. For a larger one, counters could exceed the memory, so its rows are sorted.
 DENSE = 1 << 20
-#: Approximate nanoseconds to count one row in one subset of attributes. From them the executor
-#: decides whether other machines share the work.
+#: The time to count one row in one subset of attributes, in nanoseconds, approximately. From it the
+#: executor decides whether other machines share the work.
 STEPS = 4
 
 
@@ -132,8 +132,9 @@ def _subset_sums(codes: Codes, levels: Counts, subsets: Counts, sums: Counts, de
         if cells <= dense:
             for row in range(rows):
                 counts[mixed[row]] += 1
-            # A combination with n rows adds Φ(n), about n·log₂n, to the sum of an entropy. Its
-            # first row adds Φ(n) and resets the counter, so its other rows add Φ(0) = 0.
+            # A combination of values with n rows adds Φ(n), about n·log₂n, to the sum of an
+            # entropy. Its first row adds Φ(n) and resets the counter, so its other rows add Φ(0) =
+            # 0.
             for row in range(rows):
                 total += sums[counts[mixed[row]]]
                 counts[mixed[row]] = 0
@@ -160,12 +161,13 @@ def _purest_levels(
 ) -> Counts:
     rows, classes = codes.shape[1], levels[target]
     labels = codes[target]
-    # ``largest[β]`` is the largest m of all combinations of levels with this β. m counts the rows
-    # outside of the rarest class, and β is one less than those of that class, at least 0. The
-    # class has at most rows / classes rows, which bounds β and so the length of ``largest``.
+    # Each combination of values has two numbers: m counts its rows outside of its rarest class, and
+    # β is one less than its rows of that class, at least 0. ``largest[β]`` is the largest m of all
+    # combinations with this β. The rarest class has at most rows / classes rows, which bounds β and
+    # so the length of ``largest``.
     largest = np.full(rows // classes + 1, -1, np.int64)
-    # A combination without records has the pair m = 0, β = 0. The loop never visits such
-    # combinations, so the pair is entered here.
+    # A combination of values without records has no row outside of its rarest class, m = 0, and β =
+    # 0. The loop never visits such combinations, so their m is entered here.
     largest[0] = 0
     prefix, mixed = np.zeros(rows, np.int64), np.empty(rows, np.int64)
     spare = np.empty(rows, np.int64)

@@ -123,7 +123,8 @@ class TableDomain:
     max_rows: int | None = None
     min_rows: int = 0
     person: str | None = None
-    #: The public bound on the cells of all tables of counts that a version stores.
+    #: The public bound on the total number of cells of all tables of counts that are stored with
+    #: one version of the records.
     level_cells: int = 1 << 22
 
     def attribute(self, name: str) -> Attribute:

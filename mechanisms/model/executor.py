@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-#: The arrays that a kernel of ``Executor.spread`` reads, by name. They never change while it runs.
+#: The arrays that the function run by ``Executor.spread`` reads, by name. They never change while
+#: it runs.
 Arrays = Mapping[str, NDArray[Any]]
-#: The result of a kernel of ``Executor.spread`` on one part of the work.
+#: The result of the function run by ``Executor.spread`` on one part of the work.
 PartResult = tuple[NDArray[Any], ...]
 
 
@@ -26,7 +27,8 @@ class ExecutorFailed(RuntimeError):
 class Executor:
     """Runs parts one after another; the base of executors that run parts concurrently."""
 
-    #: The number of parts that run concurrently on this machine; callers cut their work by it.
+    #: The number of parts of the work that run concurrently on this machine. Callers cut their work
+    #: into parts by it.
     workers = 1
 
     def map(self, kernel: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:

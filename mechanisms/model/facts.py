@@ -23,8 +23,8 @@ class SensitivityFacts:
     terms: str
 
 
-#: The facts on the sensitivity of a utility, by neighbouring relation. A sensitivity function δ is
-#: admissible for one relation only, so each relation has facts of its own.
+#: How far one change of the records moves a utility, by neighbouring relation. The relation says
+#: what one change is, so a bound for one relation does not hold for another.
 ByRelation = Mapping[NeighbouringRelation, SensitivityFacts]
 
 
@@ -45,12 +45,12 @@ class JointFacts:
     one_way: str
 
 
-#: Bounds on how far one change moves all scores together, by neighbouring relation and by
-#: sensitivity mode, the way in which a utility becomes a score.
+#: How far one change of the records moves the scores of all candidates together, by neighbouring
+#: relation and by sensitivity mode, the way in which a utility becomes a score.
 JointByRelation = Mapping[NeighbouringRelation, Mapping[Sensitivity, JointFacts]]
 
-#: The general bounds: one change may move every score by up to one unit, and may raise some scores
-#: while it lowers others.
+#: The bounds that hold for all scores: one change of the records may move every score by up to one
+#: unit, and may raise some scores while it lowers others.
 BOTH_WAYS = JointFacts(spread="2j", total="n", squares="n", one_way="no")
 
 
@@ -67,9 +67,10 @@ class ObjectiveFacts:
     description: str
     source: str
     sensitivity: SensitivityFacts
-    #: A sentence for the catalogue: whether the sensitivity mode ``shifted`` favours candidates
-    #: that one change moves more, or less. That is a public rule.
+    #: A sentence for the catalogue of objectives. It says whether the sensitivity mode ``shifted``
+    #: favours candidates whose utility one change of the records moves more, or less. That is a
+    #: public rule.
     shift: str
-    #: A sentence for the catalogue: how far one change moves all scores together. It follows from
-    #: the bounds of the members of the objective.
+    #: A sentence for the catalogue of objectives. It says how far one change of the records moves
+    #: all scores together, which follows from the bounds of the members of the objective.
     joint: str

@@ -20,14 +20,16 @@ class Following:
 
     why: str
     #: The public bound on how often one call may execute any single line, in the function or in
-    #: functions that it calls. Its parameters are named like arguments of the function.
+    #: functions that it calls. The bound is itself a function, with parameters that are named like
+    #: arguments of the function.
     bound: Callable[..., int]
     #: The public bound on the random words that one call draws; None if their number is the same
     #: for all records.
     words: Callable[..., int] | None
 
 
-#: All functions declared with ``follows_records``, whose work depends on records, by code object.
+#: The declarations of all functions whose work depends on records, made by ``follows_records``. The
+#: keys are code objects.
 FOLLOWING: dict[CodeType, Following] = {}
 
 

@@ -19,10 +19,11 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.tree_shape import Node, children, nodes
 
 Ints = NDArray[np.int32]
-#: A test of one attribute: (attribute, code of a level, None) or (attribute, −1, threshold).
+#: A test whether an attribute has a level is (attribute, code of the level, None). A test whether
+#: its number reaches a threshold is (attribute, −1, threshold).
 Literal = tuple[str, int, float | None]
-#: A node of a flattened tree: (number of its literal, next node if yes, next node if no). A leaf:
-#: (−1, c, c), where c is 1 for the positive class and 0 for any other.
+#: An inner node of a flattened tree is (number of its test, next node if yes, next node if no). A
+#: leaf is (−1, c, c), where c is 1 for the positive class and 0 for any other.
 FlatNode = tuple[int, int, int]
 
 
@@ -55,7 +56,7 @@ class Forest:
     no: Ints
     starts: Ints
     class_attribute: str
-    #: Code of the positive class in the class attribute.
+    #: The code of the positive class in the class attribute.
     positive_code: int
 
     @property

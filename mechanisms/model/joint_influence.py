@@ -21,7 +21,8 @@ class JointInfluence(ABC):
     """Bounds on the change c of the scores of ``count`` candidates, in steps of the score."""
 
     count: int
-    #: The most steps by which one change moves any single score: 2^q on a grid of q bits.
+    #: The most steps by which one change of the records moves any single score. For scores in steps
+    #: of 2^−q it is 2^q, so that a score moves by at most 1.
     one: int
 
     @property
@@ -95,10 +96,10 @@ class Together(JointInfluence):
         return min(self.moving, self.count) * self.one**2
 
     def _spread(self, k: int) -> int:
-        # The spread of k is the sum of the k largest changes less the sum of the k smallest.
-        # ``moving`` scores change, here upwards. As many of them as possible, min(k, moving), are
-        # among the k largest. Those that do not fit among the other n − k candidates are among the
-        # k smallest.
+        # The spread of k is the sum of the k largest changes of scores less the sum of the k
+        # smallest. ``moving`` scores change, here upwards. As many of them as possible, min(k,
+        # moving), are among the k largest. Those that do not fit among the other n − k candidates
+        # are among the k smallest.
         return self.one * (min(k, self.moving) - max(0, k + self.moving - self.count))
 
 
@@ -155,10 +156,10 @@ class EdgeInfluence(JointInfluence):
         return min(2, self.count) * self.one**2 + self.inner * max(self.fall, self.rise) ** 2
 
     def _spread(self, k: int) -> int:
-        # The spread of k is the sum of the k largest changes less the sum of the k smallest. It is
-        # largest if both ends of the edge and k − 2 inner nodes (their common neighbours) rise
-        # while k other inner nodes fall, or in the reverse case. If one end rises and one falls,
-        # the spread is the mean of these two cases, so it is not larger.
+        # The spread of k is the sum of the k largest changes of scores less the sum of the k
+        # smallest. It is largest if both ends of the edge and k − 2 inner nodes (their common
+        # neighbours) rise while k other inner nodes fall, or in the reverse case. If one end rises
+        # and one falls, the spread is the mean of these two cases, so it is not larger.
         if k == 1:
             return 2 * self.one
         most, least = max(self.fall, self.rise), min(self.fall, self.rise)

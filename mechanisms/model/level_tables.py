@@ -21,9 +21,10 @@ from mechanisms.model.records import TableRecords
 #: The names of the one or two attributes of a stored table of counts, in the order of the
 #: description.
 Names = tuple[str, ...]
-#: Danger: these numbers decide which tables of counts a version on the disk has, so a change does
-#: not fit stored versions. They are the most cells of one stored table, and the most tables of a
-#: version. ``level_cells`` of a description bounds the cells of all of them.
+#: Danger: these numbers decide which tables of counts are stored with the records of a dataset. If
+#: they change, tables that were stored before do not fit any more. The first is the most cells of
+#: one table, the second the most tables. ``level_cells`` of a dataset's description bounds the
+#: cells of all its tables together.
 TABLE_CELLS, MOST_TABLES = 1 << 16, 512
 
 
@@ -91,16 +92,16 @@ def cells_as_rows(dataset: Dataset, names: Names) -> TableRecords:
         places = np.arange(size).reshape([-1 if i == axis else 1 for i in range(len(shape))])
         codes[name] = np.broadcast_to(places, shape).astype(small).ravel()
         attribute = dataset.domain.attribute(name)
-        # Each cell of the table becomes one record, with the first number or day of its bin. So
-        # conditions read cells as they read records. The last bin is that of missing values: no
-        # condition reads its number, so any number may stand there.
+        # Each cell of the table becomes one record, with the first number or day of its bin. So the
+        # conditions of queries read cells as they read records. The last bin is that of missing
+        # values: no condition reads its number, so any number may stand there.
         if isinstance(attribute, NumericAttribute):
             values[name] = np.resize(attribute.edges[:-1], size)[codes[name]]
         elif isinstance(attribute, DateAttribute):
             days[name] = np.resize(attribute.starts, size)[codes[name]]
     for column in (*codes.values(), *values.values(), *days.values()):
-        # Read-only, like the columns of records, because kernels would be compiled anew for arrays
-        # that can be written.
+        # The columns are made read-only, like those of records, because kernels would be compiled
+        # anew for arrays that can be written.
         column.flags.writeable = False
     return TableRecords(codes, values, days=days)
 

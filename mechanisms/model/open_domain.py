@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from mechanisms.model.errors import UnsupportedQuery
 
-#: The public limit on the number of different values of one open attribute.
+#: The public limit on the number of different values of one open attribute, whose values are not
+#: listed in the description of the dataset.
 MOST_VALUES = 1 << 20
-#: The most texts that a condition on an open attribute lists.
+#: The most texts that a condition of a query on an open attribute may list.
 MOST_LISTED = 100
 #: The steps of a binary search among ``MOST_VALUES`` values. Every search takes all of these steps,
 #: so its run time does not depend on the private values.

@@ -23,7 +23,8 @@ class Amount:
         return Amount(self.calls * times, self.units * times)
 
 
-#: The most calls and units of each kind of work, such as "rows of tables", by the name of the kind.
+#: The public bound on calls and units of each kind of work, such as "rows of tables", by the name
+#: of the kind.
 Work = Mapping[str, Amount]
 NOTHING: Work = {}
 

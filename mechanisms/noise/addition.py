@@ -16,10 +16,10 @@ from mechanisms.model.randomness import Randomness, Words, WordSource
 from mechanisms.noise.coins import OVERFLOW, mask
 
 Integers = NDArray[np.int64]
-#: A compiled function (values, start, a, b, mask, words) → (next, position). It adds noise to
-#: values[start:next] in place until the random words run out. ``a`` and ``b`` define the law of the
-#: noise, as in ``Scale``. ``position`` is the first word of the unfinished draw; it is OVERFLOW if
-#: the noise left its range.
+#: A kernel is a compiled function (values, start, a, b, mask, words) → (next, position). It adds
+#: noise to values[start:next] in place until the random words run out. ``a`` and ``b`` define the
+#: law of the noise, as in ``Scale``. ``position`` is the first word of the unfinished draw; it is
+#: OVERFLOW if the noise left its range.
 Kernel = Callable[[Integers, int, np.uint64, np.uint64, np.uint64, Words], tuple[int, int]]
 
 
@@ -33,7 +33,7 @@ class Scale(Protocol):
     def b(self) -> int: ...
 
 
-#: Vectors of at least this length are split among the workers.
+#: Noise for vectors of at least this length is drawn in parts, which the workers share.
 PARALLEL_FROM = 1 << 15
 _LARGEST_BLOCK = 1 << 17
 
@@ -60,7 +60,7 @@ def add_noise(
     Raises: NoiseOverflow with probability below n·e⁻¹⁰²⁴, whatever the values. In theory it costs δ
         < 10⁻⁴³⁰; clipping the noise or drawing again would cost the same.
     """
-    noisy = values.astype(np.int64)  # always a copy
+    noisy = values.astype(np.int64)  # ``astype`` copies, so the caller's array stays unchanged.
 
     def part(job: tuple[int, int, WordSource]) -> None:
         start, stop, source = job

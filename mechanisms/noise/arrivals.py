@@ -19,11 +19,12 @@ _UNREAD = np.uint64(12)
 #: subtracting 1 gives the uniform number j·2⁻⁵².
 _ONE = np.float64(1.0).view(np.uint64)
 _CELL = 2.0**-52
-#: The bound that is assumed for the error of an arrival time t, per 1 + |t|. It is twice the proved
-#: error of the two logarithms in t.
+#: An arrival time has a random part x, which is one logarithm or two nested ones. Its error is
+#: assumed to be at most this number times 1 + |x|. That is twice the proved error of the two
+#: logarithms.
 _LOGARITHM = 2.0 * ERROR
-#: A bound on the relative error of each product, quotient, sum or logarithm in the shift of an
-#: arrival time. The shift is the part of that time without randomness.
+#: A bound on the relative error of each product, quotient, sum or logarithm from which the shift is
+#: computed. The shift of an arrival time is its part without randomness.
 _SHIFT = 2.0**-50
 
 
@@ -44,8 +45,9 @@ def bounds_of_arrivals(
     ``widen`` ≥ 1 multiplies what is granted for errors.
     """
     side = 1.0 if upper else -1.0
-    # The uniform number u lies in [j, j + 1]·2⁻⁵². An upper bound reads the end j + 1, and a lower
-    # bound reads j. With ``gumbel`` it is the reverse, because ln(−ln u) falls with u.
+    # The random whole number j tells that the uniform number u lies in [j, j + 1]·2⁻⁵². An upper
+    # bound on the arrival time reads the end j + 1, and a lower bound reads j. With ``gumbel`` it
+    # is the reverse, because ln(−ln u) falls with u.
     beyond = _CELL if upper != gumbel else 0.0
     for i in range(shift.size):
         end = np.uint64((words[i] >> _UNREAD) | _ONE).view(np.float64) - 1.0 + beyond

@@ -16,14 +16,14 @@ import numpy as np
 from mechanisms.kernels.compiled import compiled
 from mechanisms.model.randomness import Words
 
-#: Returned instead of a position in the block of random words: the block ended inside a draw, or
-#: the noise left its range.
+#: Returned instead of a position in the block of random words. EXHAUSTED says that the block ended
+#: inside a draw, and OVERFLOW that the noise left its range.
 EXHAUSTED = -1
 OVERFLOW = -2
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
-_LARGEST_RUN = np.uint64(1024)  # It must equal ``rate.LARGEST_RUN``.
+_LARGEST_RUN = np.uint64(1024)  # The limit on successes; it must equal ``rate.LARGEST_RUN``.
 
 
 def mask(n: int) -> int:
@@ -54,7 +54,7 @@ def bernoulli_exp(
     computed. The parity of the number of successes has the law of the alternating series.
     """
     k = ONE
-    small = ZERO  # The bit mask of k − 1, as ``mask(k)`` would return it.
+    small = ZERO  # This is the bit mask of k − 1, which ``mask(k)`` would return.
     while True:
         draw, at = below(b, mask, words, at)
         if at < 0:

@@ -12,8 +12,8 @@ from mechanisms.noise.gaussian_sums import sum_half_width
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.unequal_sums import likely_sum_error
 
-#: The law of the noise of one count: discrete Laplace of this rate, or discrete Gaussian of this
-#: deviation.
+#: The law of the noise of one count is discrete Laplace with this rate, or discrete Gaussian with
+#: this standard deviation.
 Law = Rate | Deviation
 
 

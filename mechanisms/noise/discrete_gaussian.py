@@ -45,9 +45,9 @@ class Deviation:
         """The least σ at which Q/(2σ²) is at most ρ: ``squares`` is Q, a bound on Σ change²."""
         if rho_femto < 1:
             raise UnsupportedQuery("the share of one release is less than the smallest rho, 10⁻¹⁵")
-        # The loss is Q/(2σ²), where Q bounds the sum of the squared changes. For σ = steps/1024 it
-        # is at most ρ if steps² ≥ Q·1024²/(2ρ). The quotient and its square root are rounded up,
-        # so the release never exceeds ρ.
+        # The loss of a release is Q/(2σ²), where Q bounds the sum of the squared changes of the
+        # numbers. For σ = steps/1024 it is at most ρ if steps² ≥ Q·1024²/(2ρ). The quotient and its
+        # square root are rounded up, so the release never exceeds ρ.
         least = -(-FEMTO * squares * GRID * GRID // (2 * rho_femto))
         return cls(isqrt(least - 1) + 1)
 
@@ -89,7 +89,7 @@ def half_square(
 ) -> tuple[bool, int]:
     """True with probability exp(−(u / b)² / 2), for 0 ≤ u ≤ b; see ``coins.bernoulli_exp``."""
     k = ONE
-    small = ZERO  # mask(k)
+    small = ZERO  # This is the bit mask of k − 1, which ``mask(k)`` would return.
     while True:
         for _ in range(2):
             draw, at = below(b, mask, words, at)
@@ -150,8 +150,8 @@ def add_discrete_gaussian(
                 return i, first
             negative = (words[at] & ONE) == ONE
             at += 1
-            # Size and sign are drawn separately. A draw of −0 is repeated, because zero would
-            # otherwise be twice as likely.
+            # Size and sign of the noise are drawn separately. A draw of −0 is repeated, because
+            # zero would otherwise be twice as likely.
             if noise == ZERO and negative:
                 continue
             place = noise * step

@@ -14,7 +14,8 @@ from mechanisms.noise.addition import Integers, add_noise
 from mechanisms.noise.coins import EXHAUSTED, ONE, OVERFLOW, ZERO, geometric
 from mechanisms.noise.rate import Rate
 
-#: The decimal digits to which probabilities are computed: enough to compare two without error.
+#: The number of decimal digits to which probabilities are computed. So many suffice to compare two
+#: probabilities without error.
 DIGITS = 60
 
 
@@ -50,8 +51,8 @@ def add_discrete_laplace(
                 return i, first
             negative = (words[at] & ONE) == ONE
             at += 1
-            # Size and sign are drawn separately. A draw of −0 is repeated, because zero would
-            # otherwise be twice as likely.
+            # Size and sign of the noise are drawn separately. A draw of −0 is repeated, because
+            # zero would otherwise be twice as likely.
             if noise != ZERO or not negative:
                 break
         values[i] += -np.int64(noise) if negative else np.int64(noise)

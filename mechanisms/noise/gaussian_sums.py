@@ -24,11 +24,11 @@ _MARGIN = 1e-6
 #: If the standard deviation of a sum of noises exceeds this, the tails of the normal law replace
 #: the exact ones. At usual confidences both differ by less than ``_MARGIN``.
 _SMOOTH = 1024
-#: The probabilities of a law are listed up to this many standard deviations from 0. Beyond them
-#: lies a probability below 10⁻⁴⁰.
+#: The probabilities of a noise law are listed up to this many standard deviations from 0. Beyond
+#: them lies a probability below 10⁻⁴⁰.
 _REACH = 14
-#: Public work counts a probability of a noise law as this many if a Fourier transform computes it,
-#: and as one if a formula does.
+#: The public work of a query, the bound on its steps, counts a probability of a noise law as this
+#: many steps if a Fourier transform computes it, and as one if a formula does.
 _CONVOLUTION = 8
 #: The most probabilities of a noise law that a formula lists: those at the largest standard
 #: deviation for which exact tails are used.
@@ -109,7 +109,7 @@ def variance(deviation: Deviation) -> float:
     """The variance of one noise; never less than 10⁻¹², so that it can weigh."""
     square = float(deviation.square)
     if square >= 4:
-        return square  # up to a factor of 1 − 10⁻³²
+        return square  # For σ ≥ 2 the variance is σ², up to a factor of 1 − 10⁻³².
     law = _law(square)
     places = np.arange(len(law)) - len(law) // 2
     return max(float(law @ places**2), 1e-12)
@@ -128,7 +128,7 @@ def _convolved(noises: Iterable[tuple[Deviation, int]]) -> Floats:
     noises = list(noises)
     square = float(sum(deviation.square * terms for deviation, terms in noises))
     reach = int(_REACH * sqrt(square)) + _REACH
-    size = 1 << (2 * reach).bit_length()  # the transform is fastest for powers of 2
+    size = 1 << (2 * reach).bit_length()  # The Fourier transform is fastest for powers of 2.
     product = np.ones(size // 2 + 1, dtype=complex)
     for deviation, terms in noises:
         one, circle = _law(float(deviation.square)), np.zeros(size)

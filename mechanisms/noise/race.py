@@ -99,8 +99,9 @@ def first_to_arrive(
     blocks = [block for listed in executor.map(part, jobs) for block in listed]
     if low is not None:
         return _first(runners, np.arange(scores.size), low, k, rate, randomness)
-    # For a single draw, each block of candidates reports only the lowest of its bounds. These show
-    # the few blocks that may hold the first arrival, so no list of all bounds is needed.
+    # The first of the candidates to arrive is drawn. Each block of candidates reports only its
+    # lowest lower bound on an arrival time. These show the few blocks that may hold the first
+    # arrival, so no list of all bounds is needed.
     _, start, stop = min(blocks)
     latest = runners.bounds(slice(start, stop), upper=True).min()
     near = np.concatenate([np.arange(*span) for least, *span in blocks if least <= latest])
@@ -157,14 +158,15 @@ def weighted_race(
     if tail:
         beyond = float(np.log(-np.expm1(-rate.a / rate.b)))
         shift[-1] += beyond
-        # ``magnitude`` bounds the rounding error of the shift, up to a constant factor, by the sum
-        # of the absolute values of its terms. One term is ln(1 − e^−λ). Rounding its argument may
-        # move the logarithm as far as rounding a number of size one, so one is added.
+        # The shift is the part of an arrival time without randomness. ``magnitude``, the sum of the
+        # absolute values of its terms, bounds its rounding error up to a constant factor. One term
+        # is ln(1 − e^−λ). Rounding its argument may move the logarithm as far as rounding a number
+        # of size one, so one is added.
         magnitude[-1] += 1 - beyond
     words = randomness.stream().words(gaps.size)
     runners = _Groups(words, True, widen, shift, magnitude, counts, tail)
     # A group without candidates consumes a random word too, so that the run time does not reveal
-    # how many such groups there are. Its bound of infinity keeps it from being drawn.
+    # how many such groups there are. Its arrival time is bounded by infinity, so it is never drawn.
     low = np.where(occupied, runners.bounds(slice(None)), np.inf)
     return int(_first(runners, gaps, low, 1, rate, randomness)[0])
 
@@ -233,8 +235,8 @@ def _first(
 
     A bound of infinity marks a group that never arrives.
     """
-    # At least k candidates surely arrive by ``latest``. A candidate whose lower bound is later than
-    # this is not among the first k and is left out.
+    # At least k candidates surely arrive by the time ``latest``. A candidate whose arrival time is
+    # surely later is not among the first k and is left out.
     surely = np.flatnonzero(low <= kth_smallest(low, k))
     latest = runners.bounds(places[surely], upper=True).max()
     near = np.flatnonzero((low <= latest) & (low < np.inf))

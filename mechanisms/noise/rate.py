@@ -11,7 +11,8 @@ from typing import Self
 from accounting.privacy_loss import NANO
 from mechanisms.model.errors import UnsupportedQuery
 
-#: A geometric draw that counts this many successes raises NoiseOverflow.
+#: A geometric draw counts the successes of random coins. If it counts this many, it raises
+#: NoiseOverflow.
 LARGEST_RUN = 1024
 #: The absolute value of noise stays below this and that of scores below 2⁶², so their sum fits 64
 #: bits.

@@ -79,8 +79,9 @@ def _bracket(arrival: Arrival, rate: Rate) -> tuple[Bound, Bound]:
     bits, whole = arrival.bits, 1 << arrival.length
     if bits == 0 or bits + 1 == whole:
         return -math.inf, math.inf
-    # An arrival time is computed from the uniform number u and the shift λ·gap, both of which are
-    # fractions. The interval arithmetic has room for all bits of their numerators and denominators.
+    # The arrival time of a candidate is computed from two fractions: the uniform number u, and the
+    # shift λ·gap, its part without randomness. The interval arithmetic has room for all bits of
+    # their numerators and denominators.
     shift = rate.a * arrival.gap
     iv = intervals(2 * arrival.length + shift.bit_length() + arrival.weight.bit_length() + _WORD)
     time = iv.log(iv.mpf([bits, bits + 1]) / whole)

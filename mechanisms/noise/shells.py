@@ -20,9 +20,9 @@ from mechanisms.model.randomness import Words, WordSource
 from mechanisms.noise.addition import Integers
 from mechanisms.noise.coins import ONE, ZERO
 
-#: Shell j holds coins that show heads with a probability below 2^−j. This is the deepest shell;
-#: coins of even smaller probability belong to it as well, because a deeper shell would save no
-#: random word.
+#: Random coins are sorted by their probability of heads. Shell j holds coins for which it is below
+#: 2^−j. This is the deepest shell; coins of even smaller probability belong to it as well, because
+#: a deeper shell would save no random word.
 DEEPEST = 255
 _FULL = ~ZERO
 GROUP = 64
@@ -93,7 +93,7 @@ def toss(
             at += 1
             if remaining == ZERO:
                 break
-        # In most groups no coin survives, that is, has only zeros as its first bits. So this test
+        # A coin survives if all its first bits are zero. In most groups none does, so this test
         # saves the loop over the coins.
         if remaining != ZERO:
             for bit in range(size[group]):

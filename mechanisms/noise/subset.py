@@ -33,32 +33,35 @@ from mechanisms.noise.order import kth_largest
 from mechanisms.noise.rate import Rate
 from mechanisms.noise.shells import DEEPEST, GROUP, Groups, survivors
 
-#: A coin is tossed for every candidate until exactly k show heads. θ divides the odds of every
-#: coin, so that about k do. ln θ is rounded to a multiple of 2^−20: then the logarithm of the odds
-#: against heads, λ·gap + ln θ, is a quotient of whole numbers.
+#: To draw k candidates, a coin is tossed for every candidate until exactly k coins show heads. The
+#: odds of all coins are divided by one number θ, so that about k do. ln θ is rounded to a multiple
+#: of 2^−20. Then the logarithm of the odds against heads, λ·gap + ln θ, is a quotient of whole
+#: numbers. The gap is how far the candidate's score is below the k-th largest one.
 _THRESHOLD_BITS = 20
-#: The search for ln θ ends when the mean number of heads is within
-#: this share of k, or after this many steps. It leaves out coins that show heads with a probability
-#: below e^−_IMPROBABLE. Errors of the search change only the number of rounds, never the law.
+#: θ divides the odds of heads of all coins, so that about k of them show heads. The search for ln θ
+#: ends when the mean number of heads is within this share of k, or after this many steps. It leaves
+#: out coins that show heads with a probability below e^−_IMPROBABLE. Errors of the search change
+#: only the number of rounds, never the law.
 _BALANCE, _STEPS, _IMPROBABLE = 2.0**-10, 60, 64.0
-#: In the search, coins more certain of heads than e^256 to 1 count as such coins, and ln θ stays
-#: above about −256. So the odds are doubles that neither overflow nor vanish.
+#: The search for θ, which divides the odds of heads of all coins, takes odds above e^256 as e^256,
+#: and ln θ stays above about −256. So the odds are doubles that neither overflow nor vanish.
 _CERTAIN = 256.0
-#: A number slightly above ln 2. A coin may belong to shell j if the logarithm of its odds against
-#: heads is at least j times this. Its probability of heads is then below 2^−j, as a shell requires.
+#: A number slightly above ln 2. Coins of shell j must show heads with a probability below 2^−j.
+#: They do if the logarithm of their odds against heads is at least j times this number.
 _SHELL = 0.6931471806
-#: Danger: the logarithm y of the odds against heads may be a small difference of λ·gap and −ln θ.
-#: This share of 1 + |y| + |λ·gap| bounds the error of y in doubles. The share itself bounds the
-#: relative error of the probability of heads for a given y. Libraries err far less.
+#: Danger: the logarithm of the odds against heads, y = λ·gap + ln θ, may be a small difference of
+#: two large numbers. Its error in doubles is at most this share of 1 + |y| + |λ·gap|. The share
+#: itself bounds the relative error of the probability of heads for a given y. Libraries err far
+#: less.
 _ERROR = 2.0**-40
 _UNIT = 2.0**-64
 _WORD = 64
 _LN_2 = math.log(2)
-#: The side of a coin by the first 64 bits of its random number; OPEN if further bits decide. TAILS
-#: and HEADS are also truth values.
+#: The side that a coin shows by the first 64 bits of its random number, or OPEN if further bits
+#: decide. TAILS and HEADS are also truth values.
 TAILS, HEADS, OPEN = 0, 1, 2
-#: ln 2^64. If each round succeeds with probability a, the first ln 2^64 / a rounds all fail with a
-#: probability of at most 2^−64. So this quotient is the public bound on rounds.
+#: ln 2^64. If each round of tosses succeeds with probability a, the first ln 2^64 / a rounds all
+#: fail with a probability of at most 2^−64. So this quotient is the public bound on rounds.
 _PATIENCE = 64 * _LN_2
 
 
@@ -136,16 +139,17 @@ class _Coins:
 
     @classmethod
     def of(cls, scores: Integers, k: int, rate: Rate, shift: float, widen: float) -> _Coins:
-        # Gaps are measured from the k-th largest score. Measured from the largest one, λ·gap and ln
-        # θ could be large numbers with a small difference, which would have a large rounding error.
+        # The gap of a candidate is measured from the k-th largest score. If it were measured from
+        # the largest one, λ·gap and ln θ could be large numbers with a small difference, which
+        # would have a large rounding error.
         gaps = kth_largest(scores, k) - scores
         log_odds = rate.a / rate.b * gaps.astype(np.float64)
         threshold = round((balanced(log_odds, gaps, k, rate) + shift) * (1 << _THRESHOLD_BITS))
         against = log_odds + threshold / (1 << _THRESHOLD_BITS)
         errors = _ERROR * (1 + np.abs(against) + np.abs(log_odds))
-        # A coin of shell j must show heads with a probability below 2^−j, or the draw would change
-        # the law. So its shell is computed from the odds against heads less their error bound, and
-        # rounded down. A shell that is too small is safe, and only costs more tosses.
+        # Danger: a coin of shell j must show heads with a probability below 2^−j, or the draw would
+        # not have its law. So its shell is computed from the odds against heads less their error
+        # bound, and rounded down. A shell that is too small is safe, and only costs more tosses.
         shells = np.clip((against - errors) / _SHELL, 0, DEEPEST).astype(np.int64)
         return cls(gaps, threshold, rate, against, widen * errors, shells)
 
@@ -224,13 +228,13 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
     line where most coins are improbable. A step that leaves the bracket of the root halves the
     bracket instead.
     """
-    # λ times the distance of the (k + 1)-th largest score from the k-th largest, 0 if they are
-    # equal. It bounds the search for ln θ from below.
+    # ``next_one`` is λ times the distance of the (k + 1)-th largest score from the k-th largest, 0
+    # if they are equal. It bounds the search for ln θ from below.
     tied = np.count_nonzero(gaps <= 0) > k
     next_one = 0.0 if tied else rate.a / rate.b * int(gaps[gaps > 0].min())
     low, high = -min(next_one, _CERTAIN) - math.log(k + 1) - 1, math.log(gaps.size) + 1
-    # Leaves out coins that hardly ever show heads: they hardly change the mean, and there may be a
-    # million of them.
+    # Coins that hardly ever show heads are left out. They hardly change the mean number of heads,
+    # and there may be a million of them.
     near, at = log_odds[log_odds + low < _IMPROBABLE], high
     odds: Floats = np.exp(-np.maximum(near, -_CERTAIN))
     for _ in range(_STEPS):
@@ -239,12 +243,13 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
         if abs(excess) < _BALANCE:
             break
         low, high = (at, high) if excess > 0 else (low, at)
-        # Newton's step: the mean number of heads falls by its variance for each unit of ln θ.
+        # This is a step of Newton's method. It uses that the mean number of heads falls by its
+        # variance for each unit of ln θ.
         at = at + excess * mean / variance if variance > 0 else low
         if not low < at < high:
             at = (low + high) / 2
             if not low < at < high:
-                break  # neighbouring floats
+                break  # No double lies between ``low`` and ``high``: the search ends.
     return at
 
 

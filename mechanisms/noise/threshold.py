@@ -16,7 +16,7 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.noise.intervals import bounds, intervals
 from mechanisms.noise.rate import Rate
 
-#: The bits of the interval arithmetic that rounds the threshold up.
+#: The precision in bits of the interval arithmetic that computes the threshold and rounds it up.
 _PRECISION = 200
 
 
@@ -32,8 +32,8 @@ def least_threshold(rate: Rate, delta_atto: int) -> int:
         )
     iv = intervals(_PRECISION)
     exponent = iv.mpf(rate.a) / rate.b
-    # The threshold τ must satisfy (τ − 1)·λ ≥ −ln(δ·(1 + p)), for noise of rate λ and p = e^−λ. The
-    # upper end of the interval is safe, because it can only raise τ.
+    # For noise of rate λ and p = e^−λ, the threshold τ costs at most δ if (τ − 1)·λ ≥ −ln(δ·(1 +
+    # p)). The upper end of the interval is safe, because it can only raise τ.
     least = -iv.log(iv.mpf(delta_atto) / ATTO * (1 + iv.exp(-exponent))) / exponent
     return max(2, ceil(bounds(least)[1]) + 1)
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.rate import Rate
 
-#: The most points of the Fourier transform that computes the law of a sum of noises. The law of a
-#: wider sum is computed in coarser steps.
+#: The most points of the Fourier transform that computes the law of a sum of noises. If the sum is
+#: so wide that more would be needed, its law is computed in coarser steps.
 POINTS = 1 << 18
 #: Sums beyond either end of the Fourier transform are neglected. Their probability is at most e to
 #: the minus this number.
@@ -94,8 +94,8 @@ def _two_sided(rates: Mapping[float, int], reach: int) -> NDArray[np.float64]:
 def _reach(rates: Mapping[float, int]) -> int:
     """A distance that |sum| exceeds with a negligible probability, by an exponential bound."""
     rate, t = np.array(list(rates)), min(rates) * _SHARES[:, None]
-    # For Chernoff's bound: one noise X has E(e^{tX}) = (1 − p)² / ((1 − p·e^t)(1 − p·e^−t)), with
-    # p = e^−rate.
+    # Chernoff's bound on the tail of a sum of noises multiplies the moments E(e^{tX}) of all noises
+    # X. One is (1 − p)² / ((1 − p·e^t)(1 − p·e^−t)), with p = e^−rate.
     logarithms = 2 * np.log(-np.expm1(-rate))
     logarithms = logarithms - np.log(-np.expm1(t - rate)) - np.log(-np.expm1(-t - rate))
     moments = logarithms @ np.array(list(rates.values()))

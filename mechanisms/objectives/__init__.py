@@ -20,7 +20,8 @@ __all__ = [
     "WeightedSum",
 ]
 
-#: The objectives by their names in queries. Each raises UnsupportedQuery if its terms do not fit.
+#: The objectives by their names in queries. Each raises UnsupportedQuery if the utilities and
+#: weights of the query do not fit it.
 OBJECTIVES: dict[str, type[SingleUtility | WeightedSum | Pareto]] = {
     "single": SingleUtility,
     "weighted_sum": WeightedSum,

@@ -39,8 +39,8 @@ class Hubs:
     """u(d) = degree·d + density·2^bits, in steps of the grid of the sum; every part is public."""
 
     #: The utility of a node is a multiple of its degree plus a multiple of its density. These are
-    #: the two factors, in grid steps: for one neighbour, and for a density of 2^−bits. Both are
-    #: above 0.
+    #: the two factors, in steps of the utility. The first counts for one neighbour, and the second
+    #: for a density of 2^−bits. Both are above 0.
     degree: int
     density: int
     bits: int
@@ -55,7 +55,7 @@ class Hubs:
             return None
         (degree, _), (density, own) = named[Degree], named[EgocentricDensity]
         # If the public bound on degrees is below 2, every density is 0 and no edge changes it. The
-        # rule for hubs then does not apply.
+        # rule for hubs, nodes of large degree, then does not apply.
         if degree <= 0 or density <= 0 or own.largest == 0:
             return None
         return cls(degree, density, own.bits, graph_domain(dataset).max_degree)
@@ -87,9 +87,10 @@ class Hubs:
         least = self.least_degree(clip)
         if least is None:
             return 0
-        # An added edge raises the score of a hub by less than the sum of two terms. The first falls
-        # with the degree of the hub. The second, which covers the rounding of the density, grows
-        # with it. Each is taken at the degree where it is largest, so the sum holds for every hub.
+        # An edge that is added between two neighbours of a hub, a node of large degree, raises the
+        # hub's score by less than the sum of two terms. The first falls with the degree of the hub.
+        # The second, which covers the rounding of the density, grows with it. Each is taken at the
+        # degree where it is largest, so the sum holds for every hub.
         pairs = self.density << self.bits + 1
         falling = Fraction(pairs, (least - 1) * (self.degree * least + pairs))
         growing = Fraction(self.density * self.max_degree, self.degree * self.max_degree + pairs)
@@ -100,8 +101,8 @@ class Hubs:
         """Whether the first ``clip`` steps δ(0), δ(1), … leave a part of u(degree) uncovered."""
         fewer = np.maximum(degree - np.arange(min(clip, degree), dtype=np.int64), 2)
         steps = int((-(-(2 << self.bits) // fewer)).sum())
-        # At a distance beyond the degree, the sensitivity δ of the density is the whole range of
-        # the density.
+        # At a distance of more changes than the degree, the sensitivity δ of the density is the
+        # whole range of the density.
         steps += max(clip - degree, 0) << self.bits
         covered = clip * self.degree + self.density * steps
         return covered < self.degree * degree + (self.density << self.bits)

@@ -17,9 +17,10 @@ from mechanisms.objectives.objective import Term, common_candidates, common_rela
 from mechanisms.objectives.pareto_sensitivity import CACHE_BYTES, ParetoSensitivity
 from mechanisms.utilities.utility import Grid, Measurement, both_ways
 
-#: The default number P of passes over the candidates, and the most that a query may request. Every
-#: query takes exactly P passes, because the number that would suffice is private. P is the horizon
-#: T, the distance from which the sensitivity function δ equals its cap Δ.
+#: The default number P of passes over the candidates, and the most that a query may request. Each
+#: pass computes the sensitivity function δ at one distance. From distance P on, δ is set to its
+#: largest possible value Δ. Every query takes exactly P passes, because the number that would
+#: suffice is private.
 PASSES, MOST_PASSES = 8, 64
 
 
@@ -118,8 +119,8 @@ class Pareto:
         return _measured(delta)
 
     def work(self, dataset: Dataset, candidates: Candidates, sensitivity: Sensitivity) -> Work:
-        # The Pareto score compares the members' utilities and never dampens them. So each member
-        # takes the work of the mode ``global``, whatever sensitivity mode the query uses.
+        # The Pareto score compares candidates by several utilities and never dampens these. So each
+        # of them takes the work of the mode ``global``, whatever sensitivity mode the query uses.
         members = [one.work(dataset, candidates, Sensitivity.GLOBAL) for one in self._members]
         count = candidates.count(dataset)
         horizon = self.grid(dataset, candidates, sensitivity).horizon

@@ -26,7 +26,7 @@ from mechanisms.utilities.covering import Stepwise
 from mechanisms.utilities.utility import Grid, Measurement
 
 #: The most bytes of cached counts of how many others dominate each candidate. The next draw reuses
-#: them. At distances t beyond the cached ones it counts again.
+#: them. At distances t for which none are cached, it counts again.
 CACHE_BYTES = 1 << 26
 
 Counts = tuple[Places, Places]
@@ -38,13 +38,15 @@ class _BoxSequence:
 
     members: Sequence[Measurement]
     grids: Sequence[Grid]
-    #: For each remaining candidate, the index of its box, which is the range of its utilities.
+    #: The box of a candidate is the range in which its utilities may lie after some changes. This
+    #: is the index of the box of each remaining candidate.
     places: Integers
-    #: The indices of the candidates and their utilities, in the order of the boxes.
+    #: The indices of the remaining candidates and their utilities, both in the order in which the
+    #: boxes of the candidates are stored.
     rest: Integers
     values: Integers
-    #: The most that all changes so far may have moved each utility: the sum of its δ, of shape
-    #: (members, rest).
+    #: How far all changes so far may have moved each utility of each remaining candidate, of shape
+    #: (members, rest). It is the sum of the utility's sensitivities δ(0), δ(1), … so far.
     sums: Integers
     changes: int = 0
 
@@ -69,14 +71,15 @@ class ParetoSensitivity(Stepwise):
     grids: Sequence[Grid]
     horizon: int
     executor: Executor
-    #: The indices of the candidates that remain, without those that ``without`` removed.
+    #: The indices of the candidates that ``without`` has not removed.
     rest: Integers
     #: The utility of each candidate of ``rest`` by each member objective, shape (members, rest).
     values: Integers
-    #: How many candidates of ``rest`` dominate each of them, int32.
+    #: The number of candidates of ``rest`` that dominate each of them, that is, are better in every
+    #: utility; int32.
     dominators: Places
-    #: Cached counts (A_t, C_t) for t = 0, 1, …: after t + 1 changes, at most A_t and at least C_t
-    #: other candidates dominate each candidate.
+    #: Cached counts (A_t, C_t) for t = 0, 1, …: after t + 1 changes of the records, at most A_t and
+    #: at least C_t other candidates dominate each candidate.
     levels: list[Counts] = field(default_factory=list)
     _boxes: _BoxSequence | None = None
     _recent: dict[int, Counts] = field(default_factory=dict)
@@ -139,8 +142,9 @@ class ParetoSensitivity(Stepwise):
     def _steps(self, t: int) -> Places:
         """δ(t) of all candidates of ``rest``, t below the horizon."""
         (may_before, must_before), (may, must) = self._counts(t - 1), self._counts(t)
-        # δ is a difference of two counts of dominators. No count exceeds n − 1, the cap, so only
-        # the least value of δ, one step, must be enforced.
+        # The sensitivity δ is a difference of two counts of candidates that dominate one candidate.
+        # No count exceeds n − 1, the cap of δ, so only its least allowed value, one step, must be
+        # enforced.
         steps: Places = np.maximum(np.maximum(may_before - must, may - must_before), 1)
         return steps
 
@@ -164,7 +168,7 @@ class ParetoSensitivity(Stepwise):
         for _ in range(self._boxes.changes, t + 1):
             boxes = self._boxes.widened()
         # A box is the range of a candidate's utilities after some changes. ``widen`` moves its ends
-        # at most one step beyond the largest utility, so these edges bound every box.
+        # at most one step beyond the largest utility, so ``edges`` bounds every box.
         edges = [grid.largest + 1 for grid in self.grids]
         counts = interval_dominators(boxes[:, 0], boxes[:, 1], edges, self.executor)
         return counts[0].take(self._boxes.places), counts[1].take(self._boxes.places)

@@ -24,8 +24,8 @@ from mechanisms.utilities.utility import (
     both_ways,
 )
 
-#: A member of a weighted sum: its utility, a factor, and the grid of this utility. One grid step of
-#: the utility counts as this factor in grid steps of the sum.
+#: A member of a weighted sum is a utility, a factor, and the grid of the utility, which fixes the
+#: size of its steps. One step of the utility counts as this factor in steps of the sum.
 Member = tuple[Objective, int, Grid]
 
 

@@ -33,9 +33,9 @@ class WeightedMember:
             raise ValueError("the cap of δ lies above the cap of its grid")
 
 
-#: The members of a weighted sum as groups of parts. One change moves only one part of a group, so δ
-#: of a group is that of its largest part. δ of a part adds up its members, and δ of the sum adds up
-#: its groups.
+#: The members of a weighted sum, the utilities that it adds, form groups, and each group has parts.
+#: One change of the records moves only one part of a group, so δ of a group is the largest δ of its
+#: parts. δ of a part adds up its members, and δ of the sum adds up its groups.
 Groups = Sequence[Sequence[Sequence[WeightedMember]]]
 
 
@@ -52,9 +52,9 @@ class SumSensitivity(Stepwise):
     cap: int
     horizon: int
     count: int
-    #: The loop over distances ends once δ(0) + δ(1) + … covers every utility, because the horizon
-    #: of a member may be the number of records. Danger: the number of passes then depends on the
-    #: records.
+    #: The loop over distances t ends once δ(0) + … + δ(t) covers every utility. It does not go on
+    #: to the horizon, the distance from which δ equals its cap, which may be as far as the number
+    #: of records. Danger: the number of rounds depends on the records.
     ends_early = True
 
     def at(self, t: int | Integers, candidates: Integers) -> Integers:
@@ -79,7 +79,7 @@ class SumSensitivity(Stepwise):
         for group in self.groups:
             if len(group) == 1:
                 for member in group[0]:
-                    # The shifted score needs the sum of cap − δ(t) over all distances t up to the
+                    # The shifted score needs the sum of cap − δ(t) over all distances t below the
                     # horizon, with the public cap of the member. ``shortfall`` of the member takes
                     # the largest value of this δ in place of the cap. That may be less, so the
                     # difference is added once per distance.
@@ -142,8 +142,8 @@ def in_one_piece(sums: SumSensitivity) -> SensitivityFunction:
     rates = [member.delta for _, member in members if isinstance(member.delta, RateSensitivity)]
     added = all(len(group) == 1 for group in sums.groups)
     # If all members are rates of trees, one ``RateSensitivity`` can compute δ of the sum in two
-    # cases. Either one group holds all parts, so one change moves only one of them. Or every group
-    # has one part, so all parts add up.
+    # cases. Either all parts are in one group, so that one change of the records moves only one of
+    # them. Or every group has one part, so that the δ of all parts add up.
     exclusive_or_added = len(sums.groups) == 1 or added
     alone = all(len(part) == 1 for group in sums.groups for part in group)
     if added and all(isinstance(member.delta, ClosedForm) for _, member in members):

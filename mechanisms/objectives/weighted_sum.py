@@ -53,7 +53,7 @@ class Weighting:
     grid: Grid
 
 
-#: The fixed time of one vectorised call, as the number of candidates whose scores take as long.
+#: The fixed time of one vectorised call is as long as computing the scores of this many candidates.
 CALL = 1000
 
 
@@ -145,8 +145,8 @@ class WeightedSum:
         for (member, _), weight, own in zip(
             self._terms, chosen.weights, chosen.members, strict=True
         ):
-            # A member's grid may be coarser than that of the sum. The power of two converts its
-            # steps exactly.
+            # A member's utility may be rounded to larger steps than the sum. The power of two
+            # converts its steps exactly.
             factor = weight << (grid.bits - own.bits)
             measured = member.measure(records, dataset, candidates, sensitivity, own)
             utilities += factor * measured.utilities
@@ -161,14 +161,15 @@ class WeightedSum:
         if sensitivity in (Sensitivity.LOCAL, Sensitivity.FLATTENED):
             chosen = self.weighing(dataset, candidates, sensitivity)
             if all(isinstance(member, Rate) for member, _ in self._terms):
-                # All utilities are rates of trees, and ``in_one_piece`` makes a single δ of them.
-                # So each rate takes only the work of the mode ``global``, and δ is computed once
-                # for the sum.
+                # All utilities are rates of trees, and ``in_one_piece`` makes one sensitivity
+                # function δ of theirs. So each rate takes only the work of the mode ``global``, and
+                # δ is computed once for the sum.
                 own, kind, each = Sensitivity.GLOBAL, f"rates {sensitivity}", count
                 steps = most_steps(dataset, chosen.grid.bits, chosen.weights)
             else:
-                # Sums of δ over distances have a closed form for nodes, and are searched by
-                # bisection. For all other candidates they are added up distance by distance.
+                # For nodes, sums of δ(t) over distances t have a closed form, so a binary search
+                # finds how many distances are needed. For all other candidates they are added up
+                # distance by distance.
                 horizon = chosen.grid.horizon
                 steps = horizon.bit_length() if self.candidates == "nodes" else horizon
         members = [member.work(dataset, candidates, own) for member, _ in self._terms]

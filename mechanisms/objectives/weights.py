@@ -7,7 +7,8 @@ from math import gcd, lcm
 
 from mechanisms.model.errors import UnsupportedQuery
 
-#: The most bits to which weights are rounded: the largest weight becomes at most 2^20.
+#: Weights are scaled and rounded to whole numbers, the largest of which is at most 2 to the power
+#: of this number.
 FINEST = 20
 #: The weight that a query gives a utility is 0, or its absolute value lies in this range.
 SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e12")

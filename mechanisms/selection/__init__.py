@@ -18,12 +18,13 @@ __all__ = [
     "SelectorName",
 ]
 
-#: Selectors that draw one candidate after another.
+#: The selectors that draw one candidate after another, by name. A selector is a private mechanism
+#: that draws candidates by their scores.
 SELECTORS: dict[str, Selector] = {
     selector.name: selector for selector in (PermuteAndFlip(), Exponential())
 }
-#: Selectors that select several candidates together. The scale of their noise follows from how far
-#: one change moves all scores together.
+#: The selectors that select several candidates together, by name. The scale of their noise follows
+#: from how far one change of the records moves all scores together.
 SUBSET = Subset()
 LAPLACE = NoisyVector()
 JOINT_SELECTORS: dict[str, Subset | NoisyVector] = {

@@ -33,13 +33,14 @@ from mechanisms.utilities.utility import ClippedObjective
 class Rule:
     """From this ε on, a ranking uses this sensitivity; later rules of a ranking replace earlier."""
 
-    #: The ranking of the candidates: the name of a utility, ``pareto``, or ``weighted_sum of`` with
-    #: the kind of candidates.
+    #: What the candidates are ranked by: the name of a utility, ``pareto``, or ``weighted_sum of``
+    #: followed by the kind of candidates, such as nodes.
     ranking: str
-    #: The number of candidates to select for which the rule holds: one ("1"), several ("2+") or
-    #: both ("any").
+    #: The number of candidates to select for which this rule for the choice of a sensitivity holds:
+    #: one ("1"), several ("2+") or both ("any").
     k: str
-    #: The least ε at which the rule applies, per selected candidate, in units of 10⁻⁹.
+    #: The least ε at which this rule for the choice of a sensitivity applies. It counts per
+    #: selected candidate, in units of 10⁻⁹.
     from_nano_each: int
     sensitivity: Sensitivity
     reason: str
@@ -108,16 +109,17 @@ RULES: tuple[Rule, ...] = (
 class Request:
     """The public part of a request that the rule reads; None stands for ``auto``."""
 
-    #: The ranking of the candidates: the name of a utility, ``pareto``, or ``weighted_sum of`` with
-    #: the kind of candidates.
+    #: What the candidates are ranked by: the name of a utility, ``pareto``, or ``weighted_sum of``
+    #: followed by the kind of candidates, such as nodes.
     ranking: str
     k: int
     sensitivity: Sensitivity | None
     selector: SelectorName | None
     draws: Draws | None
     rescore: bool = False
-    #: Whether the charge counts in ρ as well. If so, ``auto`` draws a single candidate by the
-    #: exponential mechanism, which costs a quarter of the ρ of permute-and-flip at the same ε.
+    #: True if the accounts limit the charge in ρ as well as in ε. Then ``auto`` draws a single
+    #: candidate by the exponential mechanism, which costs a quarter of the ρ of permute-and-flip at
+    #: the same ε.
     in_rho: bool = False
 
 

@@ -13,9 +13,9 @@ from mechanisms.model.domains import Dataset
 from mechanisms.objectives import Objective
 from mechanisms.selection.top_k import Plan, clipped_scores
 
-#: A score below the clip counts as the clip. The clip must be so high that one edge moves k clipped
-#: scores together by at most 2 + 1/32 units. That is one unit for each end of the edge, and 1/32
-#: for all other nodes together. ``PART`` is this 32.
+#: Scores below a public threshold, the clip, are raised to it. The clip must be so high that one
+#: edge of the graph moves k clipped scores together by at most 2 + 1/32 units: one unit for each
+#: end of the edge, and 1/32 for all other nodes together. ``PART`` is this 32.
 PART = 32
 
 

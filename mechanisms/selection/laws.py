@@ -86,9 +86,9 @@ def _one_answer(answer: tuple[int, ...], ends: Sequence[Fraction]) -> Fraction:
     cuts = [Fraction(0), *sorted({min(end, last) for end in ends})]
     pieces = list(pairwise(cuts))
     # Each candidate r draws a uniform key between 0 and ``ends[r]``, and the k smallest keys are
-    # selected in order. ``below`` is the probability that the keys of the selected candidates so
-    # far ascend and stay below y. Between two consecutive ends it is a polynomial in y:
-    # ``below[i]`` is that of interval i.
+    # selected in order. ``below`` is the probability that the keys of the candidates so far ascend
+    # and stay below y. It is a polynomial in y between two consecutive ends, and ``below[i]`` holds
+    # its coefficients on interval i.
     below: list[Polynomial] = [[Fraction(1)]] * len(pieces)
     for r in answer[:-1]:
         below = _accumulated(below, pieces, ends[r])

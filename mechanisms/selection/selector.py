@@ -35,23 +35,24 @@ Draws = Literal["peeled", "one_shot"]
 class Selector(ABC):
     """One way to select. Everything except ``sample`` and ``top`` depends on public facts alone."""
 
-    #: The name in queries, and the title that people read.
+    #: The name of the selector in queries, and its title for people.
     name: str
     title: str
     #: The paragraph about this selector in the catalogue, and the paper with the theorem on which
     #: it rests.
     description: str
     source: str
-    #: A sentence for the catalogue on an equivalent mechanism. It names the noise on scores for
-    #: which the candidate of the largest noisy score has the same law.
+    #: A sentence for the catalogue on an equivalent mechanism. It names noise for the scores with
+    #: which the candidate of the largest noisy score has the same probabilities as a draw of this
+    #: selector.
     noisy_max: str
     #: Draws k indices together from private scores at a noise rate, such as ``noise.race.race``.
     sample: Callable[[Integers, int, Rate, Randomness, Executor], Integers]
     #: Draws one index from each row of a table of scores. Each row is a selection of its own, with
     #: the law of ``sample`` at k = 1.
     sample_rows: Callable[[Integers, Rate, Randomness], Integers]
-    #: The exact law of one draw as a function of p = e^−λ, any rational number in (0, 1). The rate
-    #: is λ = ε / 2^(q + 1) for scores of q bits.
+    #: The exact probabilities of one draw as a function of p = e^−λ, any rational number in (0, 1).
+    #: The noise rate is λ = ε / 2^(q + 1) for scores with q binary digits after the point.
     probabilities: Law
 
     @abstractmethod
@@ -64,7 +65,7 @@ class Selector(ABC):
 
     def rho_bound(self, loss: PrivacyLoss, k: int) -> RhoBound:
         """The ρ of one release of k candidates at ``loss``; by default that of any ε-DP release."""
-        del k  # ``loss`` is that of all k candidates together
+        del k  # The loss already covers all k candidates, so this bound does not depend on k.
         return Pure(loss.epsilon())
 
     def top(
@@ -103,8 +104,8 @@ class Selector(ABC):
             rate = Rate.of(share.epsilon_nano, score_bits, one_way=one_way)
             (place,) = self.sample(own, 1, rate, randomness, executor)
             drawn[j] = rest[place]
-            # Removes the drawn candidate: the last one takes its position. The order of candidates
-            # changes no law.
+            # The last candidate moves to the position of the drawn one, which is thus removed
+            # without shifting the others. The order of the candidates changes no probability.
             rest[place], own[place] = rest[-1], own[-1]
             rest, own = rest[:-1], own[:-1]
         return drawn

@@ -24,12 +24,12 @@ SHORTLIST_SHARE = Fraction(1, 10)
 class Split:
     """From this ε on, a shortlist holds this many more than k; None stands for no shortlist."""
 
-    #: The least ε at which the split applies, in units of 10⁻⁹: the larger of a fixed ε and of an ε
-    #: per selected candidate.
+    #: The least ε at which the selection is split into a shortlist and a final draw in this way, in
+    #: units of 10⁻⁹. It is the larger of a fixed ε and of an ε per selected candidate.
     from_nano: int
     from_nano_each: int
-    #: The shortlist holds k candidates and this share of k in addition, at least one candidate.
-    #: None stands for no shortlist.
+    #: The shortlist holds the k candidates to select and this share of k in addition, but at least
+    #: one candidate more. None stands for no shortlist.
     beyond: Fraction | None
     reason: str
 
@@ -43,9 +43,10 @@ class Split:
         return k + max(1, ceil(k * self.beyond))
 
 
-#: The rankings that select two or more candidates in two stages, because scores that work at a
-#: small ε do not keep the order of these utilities. Below the first ε listed, and for other
-#: rankings, ``auto`` chooses for one stage.
+#: The utilities for which ``auto`` selects two or more candidates in two stages: a shortlist, then
+#: the candidates. A shortlist is drawn by scores that are accurate at a small ε but do not keep the
+#: order of the utilities. Below the first ε listed, and for all other utilities, there is one
+#: stage.
 SPLITS: dict[str, tuple[Split, ...]] = {
     "egocentric_betweenness": (
         Split(

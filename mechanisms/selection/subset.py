@@ -16,8 +16,9 @@ from mechanisms.noise.rate import Rate
 from mechanisms.noise.subset import most_rounds, subset
 from mechanisms.selection.laws import subset_probabilities
 
-#: The most coin tosses of a draw: candidates times rounds. A round reads about one random byte per
-#: candidate.
+#: A set of candidates is drawn by tossing one coin for each candidate, in rounds, until the right
+#: number show heads. This is the largest number of candidates times rounds. A round reads about one
+#: random byte per candidate.
 MOST_TOSSES = 1 << 31
 
 
@@ -104,5 +105,6 @@ class Subset:
     @staticmethod
     def _rate(loss: PrivacyLoss, k: int, influence: JointInfluence) -> Rate:
         # If all candidates are selected, no coin is tossed and the noise rate does not matter. But
-        # the rate is ε divided by the spread, which is then 0, so 1 replaces it.
+        # the rate is ε divided by a bound on the joint changes of scores, which is then 0, so 1
+        # replaces it.
         return Rate.of_counts(loss.epsilon_nano, max(influence.spread_of(k), 1))

@@ -28,8 +28,9 @@ from mechanisms.selection.dampening import check_exact, scores
 from mechanisms.selection.noisy_vector import NoisyScores
 from mechanisms.utilities.utility import ClippedObjective, ClippedScores, Grid
 
-#: The most steps by which one change may move all scores, added up. Up to this number, noise is
-#: drawn in exact arithmetic; beyond it, scores get a coarser grid.
+#: The largest sum, over all candidates, of the grid steps by which one change of the records moves
+#: their scores. Up to this number, noise is drawn in exact arithmetic. Beyond it, scores get a
+#: coarser grid.
 LARGEST_TOTAL = 1 << 31
 
 
@@ -44,8 +45,9 @@ class Plan:
     grid: Grid
     score_bits: int
     count: int
-    #: Bounds on how far one change moves the scores of all candidates together: the sum of the
-    #: moves, the sum of their squares, and the spread. The unit is a step of scores.
+    #: Bounds on how far one change of the records moves the scores of all candidates together: the
+    #: sum of all moves, the sum of their squares, and the spread. The spread is the most that the k
+    #: largest moves exceed the k smallest, in sum. The unit is a grid step of scores.
     influence: JointInfluence
 
     def among(self, listed: Integers | None) -> "Plan":

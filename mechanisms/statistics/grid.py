@@ -13,11 +13,12 @@ from accounting.privacy_loss import NANO
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.noise.rate import Rate
 
-#: Grids are coarsened until 2·(GS + 1) / ε is at most 2⁴⁰, so that noise fits into 64 bits. GS is
-#: the global sensitivity in grid steps. Numbers of an attribute are at most 2⁴⁰ steps from 0.
+#: The grid on which an answer is rounded is coarsened until 2·(GS + 1) / ε is at most 2⁴⁰, so that
+#: noise fits into 64 bits. GS is the global sensitivity in grid steps. Numbers of an attribute are
+#: at most 2⁴⁰ grid steps from 0.
 _SCALE_BITS = 40
-#: log₂ of the smallest normal double. Smaller doubles have fewer digits, so grid steps are not
-#: below it.
+#: log₂ of the smallest normal double. Smaller doubles have fewer digits, so no grid step is
+#: smaller.
 _LEAST_EXPONENT = -1022
 _LEAST_BITS, _STEEP_BITS = 61, 52
 _STEEP, _STEEPEST = Fraction(1, 1 << 9), Fraction(1 << 9)
@@ -57,8 +58,9 @@ def real_exponent(largest: Fraction, epsilon_nano: int) -> int:
     exponent = largest.numerator.bit_length() - largest.denominator.bit_length() - _SCALE_BITS - 1
     while True:
         steps = int(-(-largest // Fraction(2) ** exponent))
-        # ``steps`` is the larger public bound in absolute value, in grid steps. The sensitivity is
-        # at most the distance between both bounds: up to twice ``steps`` if their signs differ.
+        # ``steps`` is the larger of the attribute's two public bounds in absolute value, in grid
+        # steps. The sensitivity is at most the distance between the bounds: up to twice ``steps``
+        # if their signs differ.
         if steps <= 1 << _SCALE_BITS and not _too_fine(2 * steps + 1, epsilon_nano):
             break
         exponent += 1

@@ -17,8 +17,9 @@ import numpy as np
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import coarse
 
-#: The least smooth bound S, in grid steps. It is public, keeps S above 0, and ends the search for
-#: S: no distance s matters at which e^{−βs} times the global sensitivity is smaller.
+#: The least smooth bound S on the local sensitivity, in grid steps. It is public and keeps S above
+#: 0. It also ends the search for S over all distances s, because e^{−βs} times the global
+#: sensitivity is smaller beyond some s and cannot raise S.
 LEAST = 2.0**-20
 
 

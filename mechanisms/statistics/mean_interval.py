@@ -17,10 +17,12 @@ from math import exp, expm1, floor, isfinite
 
 from mechanisms.noise.rate import Rate
 
-#: The interval holds every mean that agrees with the released sum and count. It is found by trying
-#: this many means between the public bounds and by this many bisections for each of its ends.
+#: The confidence interval holds every mean that agrees with the released sum and count. It is
+#: computed by trying this many means between the public bounds, and by this many bisections for
+#: each of its ends.
 _POINTS, _REFINEMENTS = 129, 60
-#: The relative margin for rounding errors of a probability. It can only widen the interval.
+#: The allowed probability that the interval misses the mean is reduced by this share, to cover
+#: rounding errors. This can only widen the interval.
 _MARGIN = 1e-9
 
 
@@ -108,13 +110,14 @@ def tail(distance: float, weight: float, decay: float) -> float:
         return exp(-distance)
     inside = floor(distance / weight)
     growth = weight - decay
-    # P(|Z + w·Y| ≥ t) for two noises Z and Y is summed over the values y of Y, whose probability is
-    # in proportion to p^|y|. Up to y = K, w·y is at most t. These values form two geometric series:
-    # Σ over 1 ≤ y ≤ K of p^y·(e^(w·y − t) + e^(−w·y − t)).
+    # This computes P(|Z + w·Y| ≥ t) for Laplace noise Z and discrete noise Y, summed over the
+    # values y of Y, whose probability is in proportion to p^|y|. As long as w·y is at most t, that
+    # is for y ≤ K, these values form two geometric series: Σ over 1 ≤ y ≤ K of p^y·(e^(w·y − t) +
+    # e^(−w·y − t)).
     rising = _series(growth, inside, -distance)
     falling = _series(-weight - decay, inside, -distance)
-    # From y = K + 1 on, w·y exceeds t. These values of the noise Y contribute geometric series too:
-    # Σ over y > K of p^y·(2 − e^(t − w·y) + e^(−t − w·y)).
+    # From y = K + 1 on, w·y exceeds t. These values y of the discrete noise form geometric series
+    # too: Σ over y > K of p^y·(2 − e^(t − w·y) + e^(−t − w·y)).
     after = -decay * (inside + 1)
     beyond = 2 * exp(after) / -expm1(-decay)
     first = after - weight * (inside + 1)

@@ -29,14 +29,15 @@ MAX_DEPTH = 8
 #: The most list entries, ends of ranges and nested conditions that a condition may have in total.
 MAX_VALUES = 1000
 #: One step of a binary search takes as long as this many comparisons, because the processor cannot
-#: predict its branch.
+#: predict its branches.
 SEARCH_STEP = 8
 
 Truths = NDArray[np.bool_]
 _GROUPS = {"all", "any"}
 
 
-#: A condition on one row, as a JSON object that ``condition`` has checked. ``holds`` evaluates it.
+#: A condition on one row, as a JSON object that the function ``condition`` has checked. The
+#: function ``holds`` evaluates it.
 Condition = Mapping[str, Any]
 
 
@@ -99,8 +100,8 @@ def _is_of_levels(leaf: Mapping[str, Any], attribute: Attribute) -> bool:
         days, last = map(attribute.offset, ends), len(attribute.codes)
         return all(day <= 0 or day >= last or day in attribute.starts for day in days)
     assert isinstance(attribute, NumericAttribute)
-    # The last bin includes its upper edge. A range that begins or ends at this edge divides the
-    # bin, so counts by bin cannot answer it.
+    # The last bin of a numeric attribute includes its upper edge. A range that begins or ends at
+    # this edge divides the bin, so counts by bin cannot answer a condition on the range.
     *starts, upper = attribute.edges
     return all(end <= starts[0] or end > upper or end in starts for end in ends)
 
@@ -332,8 +333,8 @@ def _date_holds(
         if high is not None:
             inside &= of_rows < high
         if missing is not None:
-            # A missing date is stored as the first day. Without this check it would count as that
-            # day.
+            # A missing date is stored as the first day of the domain. Without this check it would
+            # count as that day.
             inside &= codes[rows] != missing
         return inside
 
@@ -345,8 +346,8 @@ def _number_holds(
 ) -> Callable[[slice], Truths]:
     low, high = body.get("from", -np.inf), body.get("to", np.inf)
     listed = np.sort([float(v) for v in body.get("in", ()) if not isinstance(v, str)])
-    # Infinity at the end keeps every search inside the list. It matches no row, because numbers of
-    # rows are finite.
+    # Infinity at the end of the list keeps every search inside it. It matches no row, because the
+    # numbers of rows are finite.
     listed = np.append(listed, np.inf)
     missing = len(attribute.levels) - 1 if attribute.missing is not None else None
     lists_missing = attribute.missing in body.get("in", ())
@@ -360,8 +361,8 @@ def _number_holds(
             inside = (of_rows >= low) & (of_rows < high)
         if missing is None:
             return inside
-        # A missing number is stored as the middle of the bounds. Without this check it would count
-        # as that number.
+        # A missing number is stored as the middle of the attribute's bounds. Without this check it
+        # would count as that number.
         without = codes[rows] == missing
         inside &= ~without
         return inside | without if lists_missing else inside

@@ -98,8 +98,8 @@ class SmallestSum(Part):
         values = on_grid(np.array(_values(context.dataset)), plan.exponent)
         changes = local_changes(values)
         return Measurement(
-            # The values are public, and so are their sums up to every cut-off. Only the cut-off at
-            # which the list is read is private.
+            # The summed values are public, and so are their sums up to every cut-off. Only the
+            # cut-off at which the list of sums is read is private.
             list(accumulate(values.tolist(), initial=0))[cutoff],
             local=CutOffBound(changes, cutoff),
             levels=CutOffLevels(changes, cutoff),
@@ -131,8 +131,9 @@ def level_bound(
     bounds = sizes.astype(float).tolist()
     heap = [(-bound, place) for place, bound in enumerate(bounds)]
     heapify(heap)
-    # The bounds of all levels are computed, although only that of ``member`` is returned.
-    # ``member`` is private: if the loop stopped at its level, the run time would reveal it.
+    # Danger: ``member``, the true dataset, is private. The bounds of all levels are computed, a
+    # level being all datasets of equal local sensitivity, although only the bound of ``member`` is
+    # returned. If the loop stopped at its level, the run time would reveal it.
     while heap:
         bound, place = heappop(heap)
         if -bound < bounds[place]:

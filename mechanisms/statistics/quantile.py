@@ -40,13 +40,13 @@ from mechanisms.statistics.tables import (
     rows_where,
 )
 
-#: The most decimal places of a quantile p, so that p is a fraction of small numbers.
+#: The most decimal places of the share p of a quantile, so that p is a fraction of small numbers.
 PLACES = 6
 #: The number of cells of the public grid from which the exponential mechanism selects. If the
 #: bounds are whole numbers at most 2²⁰ apart, every whole number is a cell instead.
 CELLS = 1 << 16
 MOST_WHOLE = 1 << 20
-#: The number of cells that one task of the executor searches.
+#: The number of cells that one parallel task of the executor searches.
 _BLOCK = 1 << 16
 
 
@@ -93,8 +93,8 @@ class Quantile(Part):
         return 2 * reach * (reach.bit_length() + 2)
 
     def form(self, dataset: Dataset) -> str:
-        # With a condition, replacing a row may change the number of rows that meet it. So the
-        # smooth bound has the form of add/remove.
+        # If the query has a condition, replacing a row may change the number of rows that meet it.
+        # So the smooth bound has the form for rows that are added or removed.
         return super().form(dataset) if self.where is None else "add_remove"
 
     def work(self, dataset: Dataset) -> Work:
@@ -158,8 +158,9 @@ class Quantile(Part):
         count = self.cell_count(dataset) - 1
         grid = lower + np.arange(count + 1) * ((upper - lower) / count)
         grid[-1] = upper
-        # Bounds may be so close that fewer doubles than cells lie between them. Then some cells are
-        # equal; they must still ascend and stay inside the bounds.
+        # The public bounds of the attribute may be so close that fewer doubles than cells lie
+        # between them. Then some cells are equal. They must still ascend and stay inside the
+        # bounds.
         return np.maximum.accumulate(np.minimum(grid, upper))
 
     def rank_sensitivity(self, dataset: Dataset) -> int:

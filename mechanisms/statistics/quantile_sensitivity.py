@@ -28,8 +28,8 @@ from mechanisms.model.following import follows_records
 from mechanisms.noise.addition import Integers
 from mechanisms.statistics.tables import on_grid
 
-#: From this public distance s on, the smooth bound uses the global sensitivity, times e^{−βs}, in
-#: place of the local one. To search farther would take too long.
+#: The number of changes of the records from which on the smooth bound uses the global sensitivity
+#: in place of the local one. The number is public. To search farther would take too long.
 FARTHEST = 4096
 
 
@@ -41,8 +41,8 @@ class SortedNumbers:
     exponent: int
     low: int
     high: int
-    #: Private: only this many numbers, from the first on, belong to rows that meet the query's
-    #: condition. The others are ignored. None if all rows count.
+    #: The private number of rows that meet the query's condition. Their numbers come first, and the
+    #: others are ignored. None if all rows count.
     rows: int | None = None
 
     @property
@@ -193,9 +193,10 @@ def _reach(share: int, whole: int, count: int, deleted: int, others: int) -> tup
     """Return i_min and i_max of the module docstring for w = ``deleted``, R = ``others``."""
     low, high = count + 1, -1
     for away in (0, others):
-        # Changes outside of a window of sorted numbers move the rank of the quantile. ``others`` is
-        # their number, and all of them, or none, are below the window. The highest window is
-        # reached by deletions below it and insertions above it; the lowest window by the reverse.
+        # A window is an interval between two of the sorted numbers. Changes outside of it move the
+        # rank of the quantile. ``others`` is their number, and all of them, or none, are below the
+        # window. The highest window is reached by deletions below it and insertions above it, and
+        # the lowest by the reverse.
         fewer = count + others - 2 * away - deleted
         high = max(
             high,

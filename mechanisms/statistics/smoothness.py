@@ -22,12 +22,13 @@ _STEPS = 60
 _LARGEST = 64.0
 _PRECISION = 200
 
-#: Subtracted from β, because noise scales are rounded up by a factor of up to 1 + 2⁻²⁰ and have
-#: relative errors of 2⁻²⁹. Otherwise the scales of neighbours could differ by more than a factor of
-#: e^β.
+#: This is subtracted from the smoothness β, because noise scales are rounded up by a factor of up
+#: to 1 + 2⁻²⁰ and have relative errors of 2⁻²⁹. Otherwise the noise scales of neighbouring datasets
+#: could differ by more than a factor of e^β.
 SLACK = 2.0**-19
-#: For a smaller β the noise scale follows from the global sensitivity, because little of β would be
-#: left after ``SLACK`` is subtracted. The rule depends on public facts alone.
+#: If the smoothness β is smaller than this, the noise scale follows from the global sensitivity,
+#: because little of β would be left after ``SLACK`` is subtracted. The rule depends on public facts
+#: alone.
 LEAST = 2.0**-17
 
 

@@ -28,10 +28,11 @@ from mechanisms.statistics.local_sensitivity import CoarseBound, SmoothMaximum
 from mechanisms.statistics.statistic import Measurement, Part
 
 #: The largest supported public bound m on the other neighbours of a node at one end of an edge. Up
-#: to it, the global sensitivity 2·C(m, 3) of stars of four leaves is far below 2⁶³.
+#: to this m, the global sensitivity 2·C(m, 3) of the number of stars with four leaves is far below
+#: 2⁶³.
 LARGEST_SHARED = 1 << 20
-#: The most pairs of degrees of two nodes that can determine the local sensitivity of stars. How
-#: many pairs do is private, so this many are always read.
+#: The local sensitivity of the number of stars follows from the degrees of at most this many pairs
+#: of nodes. How many pairs it needs is private, so this many are always read.
 MOST_PAIRS = 3
 
 
@@ -51,9 +52,9 @@ class StarBound(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # ``most`` is the public bound on neighbours. Twice as many changes can give both nodes of a
-        # pair ``most`` further neighbours. From this distance on the bound is the global
-        # sensitivity.
+        # ``most`` is the public bound on the other neighbours of a node. After twice as many
+        # changes both nodes of a pair can have the most neighbours. From this distance on, the
+        # bound on the local sensitivity is the global sensitivity.
         return 2 * self.most
 
     def at(self, distances: Integers) -> Integers:
@@ -110,8 +111,8 @@ class Stars(Part):
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
         graph = context.graph
-        # One term is added for every possible degree, even if no node has it, so that the run time
-        # reveals no degree.
+        # The sum has one term for every possible degree, even if no node has it, so that the run
+        # time reveals no degree.
         most = graph_domain(context.dataset).max_degree
         nodes = np.bincount(graph.columns["degree"], minlength=most + 1)
         value = sum(comb(d, self.k) * count for d, count in enumerate(nodes.tolist()))

@@ -36,13 +36,14 @@ class Measurement:
 class Statistic(ABC):
     """A statistic with its parameters, such as the mean of one attribute."""
 
-    #: The name that queries use, then the title, description and source that the catalogue shows.
+    #: The name of the statistic in queries, then its title, description and source in the
+    #: catalogue.
     name: ClassVar[str]
     title: ClassVar[str]
     description: ClassVar[str]
     source: ClassVar[str]
-    #: True if the value is a number of records, edges or patterns. Answers then leave it out below
-    #: the dataset's minimum count.
+    #: True if the statistic is a number of records, edges or patterns. If the released number is
+    #: below the dataset's minimum count, the answer leaves it out.
     is_count: ClassVar[bool] = False
 
     @abstractmethod
@@ -77,7 +78,7 @@ class Part(Statistic):
     As a statistic it is its own only part, and the answer is the released number.
     """
 
-    #: The name of this number in the steps of a price.
+    #: The name of this number in the steps of a query's price.
     what: str
 
     @abstractmethod

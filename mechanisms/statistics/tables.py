@@ -16,7 +16,7 @@ from mechanisms.noise.addition import Integers
 from mechanisms.statistics.grid import real_exponent
 from mechanisms.statistics.predicate import Condition, Truths, holds
 
-#: The number of rows that one task of the executor reads.
+#: The number of rows that one parallel task of the executor reads.
 BLOCK = 1 << 20
 
 #: A function that returns for each row of a slice whether it meets a condition; the number 1 if all

@@ -50,8 +50,8 @@ class TriangleLevels(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # The bound on common neighbours grows by at least one with every two changes of edges,
-        # until it is the cap. From this distance on it is constant.
+        # The bound on the common neighbours of two nodes grows by at least one with every two
+        # changes of edges, until it is ``cap``. From this distance on it is constant.
         return 2 * self.cap
 
     def at(self, distances: Integers) -> Integers:
@@ -120,10 +120,10 @@ class TwoTriangleBound(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # From this distance on the bound is the global sensitivity. There each pair of nodes may
-        # share m neighbours, the public maximum, and each pair with an edge m − 1. The bound by
-        # pairs then equals the global sensitivity, and the bound that adds up single changes is
-        # larger.
+        # From this distance on, the bound on the local sensitivity is the global sensitivity. Each
+        # pair of nodes may then share m neighbours, the public maximum, and each pair with an edge
+        # m − 1. The bound by pairs then equals the global sensitivity, and the bound that adds up
+        # single changes is larger.
         return self.supports.reach + 2
 
     def at(self, distances: Integers) -> Integers:
@@ -134,7 +134,7 @@ class TwoTriangleBound(SmoothMaximum):
         edges = np.clip(edges, 0, max(self.supports.cap - 1, 0))
         by_pairs = pairs * (pairs - 1) // 2 + 2 * pairs * edges
         # At distance 0 the prepared local sensitivity is exact, so the bound by the common
-        # neighbours of pairs is not used.
+        # neighbours of pairs of nodes is not used.
         by_pairs = np.where(distances == 0, by_steps, by_pairs)
         bound: Integers = np.minimum(np.minimum(by_steps, by_pairs), self.cap)
         return bound
@@ -160,8 +160,8 @@ class TwoTriangleLevels(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # From distance r = ⌊√cap⌋ + 1 on, the bound (5/2)·r·(r − 1) is at least the cap, so further
-        # distances have the same bound.
+        # After r = ⌊√cap⌋ + 1 changes or more, the bound (5/2)·r·(r − 1) on the local sensitivity
+        # is at least the global sensitivity ``cap``. So all further distances have the same bound.
         return isqrt(self.cap) + 1
 
     def at(self, distances: Integers) -> Integers:

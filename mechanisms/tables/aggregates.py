@@ -18,7 +18,7 @@ from mechanisms.tables.parts import CentredSquares, CentredSum, Count, Histogram
 from mechanisms.tables.quantiles import quantile_boxes, quantile_values
 
 Numbers = NDArray[Any]
-#: A bound on the rounding error of a square in doubles, as a share of the largest square.
+#: A bound on the rounding error of a squared number in doubles, as a share of the largest square.
 _SQUARE_ERROR = 2.0**-50
 
 
@@ -143,7 +143,8 @@ class SumOf(Aggregate):
     def boxes(self, released: Released, dataset: Dataset, miss: Fraction) -> list[Box]:
         noisy = released[Sum(self.attribute)]
         box = noisy.box(miss)
-        # Each number was rounded down by less than a step, so the upper end adds one step per row.
+        # Each number was rounded down by less than a grid step, so the upper end adds one step per
+        # row.
         return [Box(box.low * noisy.step, (box.high + noisy.rows) * noisy.step)]
 
 
@@ -222,8 +223,8 @@ class VarianceOf(Aggregate):
         squared = released[CentredSquares(self.attribute)]
         offset, origin, most = self._facts(released, dataset)
         ratio = quotients(squared.box(miss / 3), counts)
-        # Each square was rounded in doubles and then down to a step. ``error`` bounds both
-        # roundings together.
+        # Each squared number was rounded in doubles and then down to a grid step. ``error`` bounds
+        # both roundings together.
         error = squared.step + _SQUARE_ERROR * most
         mean_square = Box(
             squared.step * (ratio.low + origin) - error,

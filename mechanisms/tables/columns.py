@@ -21,7 +21,7 @@ from mechanisms.tables.request import Margin
 from mechanisms.tables.suppression import Axes, Truths, suppressed
 from mechanisms.tables.tabulate import ReleasedTable
 
-#: Intervals hold for each number with at least this probability.
+#: The confidence interval of each number holds with at least this probability.
 CONFIDENCE = Fraction(95, 100)
 MISS = 1 - CONFIDENCE
 
@@ -161,8 +161,9 @@ class TableColumns:
             else:
                 whole = summed(adjusted_cells, self._plan.axes(margin))
                 versions = [self._released.margins[Count(), margin], whole]
-            # Without consistent totals the answer shows only the released numbers, so only these
-            # are compared with the minimum count.
+            # Counts below the owner's minimum count are suppressed. If totals are made consistent,
+            # the adjusted counts are compared with the minimum as well as the released ones.
+            # Otherwise the answer shows only the released counts, so only these are compared.
             used = versions if self._plan.request.consistent else versions[:1]
             if Persons() in self._released.cells:
                 used = [*used, self._raw(Persons(), margin).values]

@@ -21,8 +21,8 @@ from mechanisms.model.work import NOTHING, Work, together, work
 from mechanisms.statistics.predicate import level_parts
 from mechanisms.statistics.tables import numeric
 
-#: The most edges of one grouping. The codes of its bins, with two more for outside and missing,
-#: then fit 16 bits.
+#: The most edges of the bins by which one numeric attribute is grouped. The codes of its bins, and
+#: two more for numbers outside of them and missing ones, then fit 16 bits.
 MAX_EDGES = 1 << 15
 
 
@@ -123,9 +123,9 @@ class Edges(Grouping):
 
     def is_of_levels(self, dataset: Dataset) -> bool:
         *edges, upper = self._checked(dataset).edges
-        # The last bin of a grouping includes its upper edge. If this is an inner edge of the public
-        # bins, rows at the edge belong to the next public bin. So counts by public bin serve only a
-        # grouping that ends at the uppermost edge.
+        # The requested bins of a numeric attribute include the upper edge of the last one. If this
+        # is an inner edge of the public bins, rows at the edge belong to the next public bin. So
+        # stored counts by public bin answer only requests that end at the uppermost public edge.
         return self.edges[-1] == upper and set(self.edges[:-1]) <= set(edges)
 
     def __post_init__(self) -> None:
@@ -142,8 +142,8 @@ class Edges(Grouping):
     def axis(self, records: TableRecords, dataset: Dataset) -> Axis:
         attribute, count = self._checked(dataset), len(self.edges) - 1
         codes, numbers = records.codes[self.attribute], records.values[self.attribute]
-        # A missing cell stores the middle of the bounds as its number, so only its code shows that
-        # it is missing.
+        # A missing number is stored as the middle of the attribute's bounds, so only its code shows
+        # that it is missing.
         last = len(attribute.levels) - 1 if attribute.missing is not None else -1
         edges = np.array(self.edges, np.float64)
 

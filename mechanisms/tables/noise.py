@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 #: The exponents t of Chernoff bounds on weighted sums of noises, as shares of the largest valid t.
 #: Every t gives a bound that holds, so the least bound is used.
 _TRIALS = np.concatenate([np.geomspace(1e-6, 0.5, 120), 1 - np.geomspace(0.5, 1e-4, 40)])
-#: The number of exponents that are tried, and how many sums are bounded in one vectorised step.
+#: The number of exponents of Chernoff bounds that are tried, and the number of sums that one
+#: vectorised step bounds.
 TRIES, _BLOCK = len(_TRIALS), 1 << 10
 
 _MOST_SHIFT = 60
@@ -153,14 +154,16 @@ class GaussianNoise:
         Raises: UnsupportedQuery for a ρ that is too small for exact arithmetic.
         """
         for shift in range(_MOST_SHIFT + 1):
-            # Numbers are rounded down to multiples of 2^shift. If a number moves by x, its multiple
-            # moves by at most ⌈x / 2^shift⌉ units.
+            # Every number is rounded down to a multiple of 2^shift. If one change of the records
+            # moves a number by x, it moves the rounded one by at most ⌈x / 2^shift⌉ such multiples.
             squares = max(sum((-(-one >> shift)) ** 2 for one in numbers) for numbers in moves)
             try:
                 return cls(Deviation.of(rho_femto, squares), squares, shift)
             except UnsupportedQuery:
                 if squares <= len(max(moves, key=len)):
-                    raise  # all numbers move by one multiple already
+                    # A coarser rounding changes nothing: each number already moves by at most one
+                    # multiple.
+                    raise
         raise UnsupportedQuery("rho is too small for exact arithmetic")
 
     @property
@@ -189,7 +192,7 @@ class GaussianNoise:
     def half_width(self, terms: int, miss: Fraction) -> int:
         width = gaussian_sums.half_width(self.deviation, terms, miss)
         # Each summed number was rounded down to a multiple of 2^shift, and so by less than 2^shift.
-        # So the interval is wider by 2^shift for each number.
+        # So the confidence interval is wider by 2^shift for each number.
         return (width + (terms if self.shift else 0)) << self.shift
 
     def upper_bounds(

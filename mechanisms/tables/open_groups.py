@@ -38,10 +38,10 @@ from mechanisms.tables.plan import Measurement, TablePlan
 from mechanisms.tables.request import TableRequest
 from mechanisms.tables.work import column_work
 
-#: The most groups of one answer. If more reach the threshold, those with the largest noisy counts
-#: are returned.
+#: The most groups of one answer. If more groups have a noisy count that reaches the threshold,
+#: those with the largest noisy counts are returned.
 MOST_GROUPS = 10_000
-#: The key of rows that are in no group; it is above the keys of all groups.
+#: The sort key of rows that are in no group. It is above the keys of all groups.
 NO_GROUP = 1 << 62
 #: Bytes of memory that a query declares for each row of the public bound. The first number is for
 #: the keys, their order, the counts and their noise. The second is for each sum that is released
@@ -162,8 +162,8 @@ class OpenPlan(TablePlan):
         """The public work of ``release_groups`` and of the columns of its answer."""
         by, where, parts = self.request.by, self.request.where, len(self.measurements)
         read = sum(one.comparisons for one in by) + comparisons(where, self.dataset)
-        # The values of all parts but the count are read in the order of the sorted rows, which
-        # jumps about in memory.
+        # Every part besides the count reads one value per row, in the order of the sorted rows.
+        # This order jumps about in memory and takes longer.
         values = work("values of open groups", self.rows * (parts - 1), parts - 1)
         return together(
             work("rows of open groups", self.rows * (read + self.rows.bit_length())),
@@ -200,7 +200,7 @@ def release_groups(context: QueryContext, plan: OpenPlan) -> Groups:
         noisy[one.part] = one.noise.add(exact, context.randomness, context.executor)
     counts = noisy[Count()]
     is_released = first & (ordered != NO_GROUP) & (counts >= min(plan.threshold, NO_GROUP))
-    # The groups selected here are released, so all that follows is public.
+    # The groups selected here are released, so everything after this line is public.
     released, values = ordered[is_released], counts[is_released]
     largest = np.ones(len(released), np.bool_)
     if len(released) > plan.groups:
@@ -281,7 +281,7 @@ def _sums(
     for start in range(0, rows, TILE):
         block = slice(start, min(start + TILE, rows))
         values[block] = read(block)
-    # All partial sums fit 64 bits, because the bound on rows times the largest value does.
+    # All partial sums fit 64 bits, because the public bound on rows times the largest value does.
     before = np.concatenate([[0], np.cumsum(values[order])])
     sums: Integers = before[ends] - before[places]
     return sums

@@ -24,8 +24,8 @@ from mechanisms.statistics.tables import numeric, replaces
 from mechanisms.tables.grouping import Edges
 from mechanisms.tables.noise import Noise
 
-#: The bound on rows times the largest value of one row stays below this, so cells and their noise
-#: fit 64 bits.
+#: The public bound on rows times the largest value of one row stays below this, so the sums in the
+#: cells of a table and their noise fit 64 bits.
 _LARGEST_SUM = 1 << 61
 
 
@@ -97,10 +97,10 @@ class RowSum(Part):
         return noise.rho_bound(changes * grid.cap, self.largest(grid, changes))
 
     def moves(self, dataset: Dataset, grid: Plan) -> Sequence[Sequence[int]]:
-        # No value of a row exceeds ``grid.cap`` in size. The rows of one change, such as the two of
-        # a replacement, may fall into different cells: each number moves by at most this. Or all
-        # fall into one cell, whose number moves by at most ``largest``. Noise must cover both
-        # cases.
+        # No value of a row exceeds ``grid.cap`` in size. The changed rows, such as the two of a
+        # replacement, may fall into different cells of the table. Then each cell moves by at most
+        # ``grid.cap``. Or all fall into one cell, which moves by at most ``largest``. Noise must
+        # cover both cases.
         changes = _rows_changed(dataset)
         return [[grid.cap] * changes, [self.largest(grid, changes)]]
 

@@ -119,14 +119,14 @@ class TablePlan:
         losses = self.loss.weighted(list(weights.values()))
         smallest: dict[Part, int] = {}
         for (part, _), loss in zip(weights, losses, strict=True):
-            # The grid follows from an ε. A loss in ρ alone has none, so the largest ε is taken
-            # whose pure releases have at most this ρ.
+            # The grid on which numbers are rounded follows from an ε. A loss in ρ alone has no ε.
+            # So the largest ε is taken at which every ε-DP release has at most this ρ.
             nano = largest_pure(loss.rho_femto) if loss.unpriced else loss.epsilon_nano
             smallest[part] = min(nano, smallest.get(part, nano))
         if min(smallest.values()) < 1:
             raise UnsupportedQuery("the share of one release is less than the smallest loss")
-        # All margins of a part share one grid, so a margin is exactly the sum of its cells, in grid
-        # steps.
+        # A table and its margins, the totals over some of its attributes, are rounded to one grid.
+        # So before noise each total is exactly the sum of its cells, in grid steps.
         grids = {part: part.plan(self.dataset, self.rows, nano) for part, nano in smallest.items()}
         return tuple(
             Measurement(part, margin, loss, grid, self._noise(part, margin, loss, grid))

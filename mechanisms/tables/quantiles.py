@@ -21,7 +21,7 @@ def quantile_values(counts: Numbers, edges: Floats, share: float) -> Floats:
     ends = positive.cumsum(axis=-1)
     goal = share * ends[..., -1:]
     # ``goal`` is the number of rows below the quantile. The quantile lies in the first non-empty
-    # bin at whose end the running count reaches it.
+    # bin up to whose end at least this many rows are counted.
     bin = np.argmax((ends >= goal) & (positive > 0), axis=-1)[..., None]
     inside = np.take_along_axis(positive, bin, axis=-1)
     before = np.take_along_axis(ends, bin, axis=-1) - inside
@@ -50,9 +50,10 @@ def quantile_boxes(
     ends = counts.cumsum(axis=-1)
     distances = ends - share * ends[..., -1:]
     below = np.arange(1, bins + 1, dtype=np.int64) * terms
-    # D_j is the count up to the end of bin j, less the share q of all rows; the quantile is in the
-    # first bin where it is not negative. Its noise is (1 − q) times that of the bins up to j, less
-    # q times that of the later bins. It is symmetric, so one bound serves both sides.
+    # The number D_j for bin j is the count up to the end of the bin less the share q of all rows.
+    # The quantile is in the first bin where D_j is not negative. The noise of D_j is (1 − q) times
+    # that of the bins up to j, less q times that of the later bins. It is symmetric, so one bound
+    # serves both sides.
     widths = noise.upper_bounds(below, bins * terms - below, 1 - share, share, miss / 2)
     possible = distances >= -widths
     possible[..., 1:] &= distances[..., :-1] < widths[:-1]

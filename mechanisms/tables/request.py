@@ -11,7 +11,8 @@ from mechanisms.tables.aggregates import Aggregate, CountOf
 from mechanisms.tables.grouping import Grouping
 from mechanisms.tables.parts import Count, Part
 
-#: A margin: the names of the attributes that it keeps. It sums the cells over all other attributes.
+#: A margin is the table of totals that keeps only these attributes, listed by name. It sums the
+#: cells over all other attributes.
 Margin = tuple[str, ...]
 
 

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
-#: The indices of the axes that a table or a margin has, ascending.
+#: The attributes that a table or a margin (a table of totals) keeps, as ascending indices of the
+#: axes of the whole table.
 Axes = tuple[int, ...]
-#: A total would reveal the only suppressed cell that it sums, so a second cell of this total is
-#: suppressed too. That may leave a single one in another total, so the step is repeated. The number
-#: of repetitions is fixed, so the work is public. A total that then still has a single suppressed
-#: cell is suppressed itself.
+#: Danger: if a total sums only one suppressed cell, the total and the other cells reveal it. So a
+#: second cell of this total is suppressed too. That may leave a single suppressed cell in another
+#: total, so the step is repeated this often. The number is fixed, so the work is public. A total
+#: that then still has a single suppressed cell is suppressed itself.
 PASSES = 8
 
 
@@ -35,8 +36,8 @@ def suppressed(tables: Mapping[Axes, Sequence[Numbers]], minimum: int) -> dict[A
         minimum: a number is suppressed if its count is below this in any version.
     """
     hidden = {axes: np.any([one < minimum for one in own], axis=0) for axes, own in tables.items()}
-    # The second cell to suppress beside a single one is the cell with the smallest count. Of equal
-    # counts it is the first in public order.
+    # If a total sums a single suppressed cell, the cell with the smallest count is suppressed
+    # beside it. Of equal counts it is the first in public order.
     counts = {axes: np.min(own, axis=0) for axes, own in tables.items()}
     pairs = [
         (fine, coarse)
@@ -46,8 +47,8 @@ def suppressed(tables: Mapping[Axes, Sequence[Numbers]], minimum: int) -> dict[A
     for _ in range(PASSES):
         for fine, coarse in pairs:
             _suppress_second(hidden, fine, coarse, counts[fine])
-    # Pairs go from fine tables to coarse ones, so each total is checked after all totals that it
-    # sums.
+    # The pairs of a table and its totals go from fine tables to coarse ones. So each total is
+    # checked after all totals that it sums.
     for fine, coarse in pairs:
         hidden[coarse] |= _has_one(hidden, fine, coarse)
     return hidden
@@ -71,8 +72,8 @@ def _suppress_second(hidden: dict[Axes, Truths], fine: Axes, coarse: Axes, count
     among = lines(np.where(hidden[fine], inf, counts), fine, coarse)
     second = np.zeros(among.shape, np.bool_)
     np.put_along_axis(second, among.argmin(axis=-1)[..., None], alone[..., None], axis=-1)
-    # For the search of the second cell, the axes of the totals came first. Here they move back into
-    # the order of the finer table.
+    # The search for the second cell to suppress moved the axes of the totals to the front. Here
+    # they move back into the order of the finer table.
     rest = [axis for axis in fine if axis not in coarse]
     order = (*coarse, *rest)
     shape = hidden[fine].shape

@@ -68,8 +68,8 @@ def _cells(context: QueryContext, plan: TablePlan, table: TableRecords) -> Cells
 
 def _sums_of_stored(context: QueryContext, plan: TablePlan, names: Names) -> dict[Part, Integers]:
     """The exact counts of all cells from a stored table, read as few weighted rows: private."""
-    # The stored counts are copied into an array that can be written, like the measures of rows. For
-    # a read-only array the kernel would be compiled anew.
+    # The stored counts are copied into a writable array, because all other arrays that the compiled
+    # kernel reads are writable. For a read-only array the kernel would be compiled again.
     weights = context.table.tables[names].flatten()
     cells = _cells(context, plan, cells_as_rows(context.dataset, names))
     (counts,) = tabulate(cells, [Measure(lambda rows: weights[rows])], context.executor)

@@ -15,8 +15,9 @@ from mechanisms.tables.parts import Part
 from mechanisms.tables.plan import TablePlan
 from mechanisms.tables.request import Margin
 
-#: The width of an interval is found by trial. Each trial evaluates the law of a sum of noises. This
-#: is the fixed time of a trial, as the number of noises in the sum that take as long.
+#: The width of a confidence interval is found by trial. Each trial evaluates the law of a sum of
+#: noises, in a time that grows with their number. This is the fixed time of a trial, in the time
+#: that one more noise takes.
 LOOK = 200
 
 

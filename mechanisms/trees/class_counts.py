@@ -26,8 +26,8 @@ from mechanisms.tables.request import TableRequest
 from mechanisms.tables.tabulate import release
 from mechanisms.tables.work import column_work
 
-#: The attributes of one table, in the order of its axes. A table without attributes has the counts
-#: of the classes alone.
+#: The attributes of one table of record counts by class, in the order of its axes. A table without
+#: attributes has the counts of the classes alone.
 Group = tuple[str, ...]
 
 

@@ -18,8 +18,8 @@ class Dice:
             return 0
         bits = (n - 1).bit_length()
         while True:
-            # The upper bits of a random word form a number. One of n or more is rejected and drawn
-            # again, so every number below n is equally likely.
+            # The upper bits of a random word form a number. If it is n or more, it is rejected and
+            # drawn again, so every number below n is equally likely.
             drawn = self._word() >> (64 - bits)
             if drawn < n:
                 return drawn

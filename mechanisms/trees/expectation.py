@@ -12,14 +12,16 @@ from mechanisms.trees.id3.stop_rule import least_count
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: The number of trees of the forest with which ``id3`` and naive Bayes are compared.
+#: The number of trees of the forest that is compared with ``id3`` and naive Bayes.
 TREES = 8
-#: ``id3`` is expected to be best only with this many times the records that it needs to split the
-#: root by the attribute of most levels.
+#: ``id3`` is expected to be best only with this many times the records that it needs to split its
+#: root by the attribute of most values.
 _ROOTS = 2
-#: ``id3`` also needs at least this number / (ε of one split) records for each pair of classes.
+#: ``id3`` also needs at least this number / (ε of one split) records, times the square of the
+#: number of classes.
 _PER_SPLIT = 16
-#: Naive Bayes is expected to be best only with at least this number / (ε of one count) records.
+#: If ``id3`` is not expected to be best, naive Bayes is with at least this number / (ε of one
+#: count) records.
 _PER_COUNT = 50
 
 
@@ -33,8 +35,8 @@ def expected_best(task: Task, dataset: Dataset, loss: PrivacyLoss, max_depth: in
     splits = min(max_depth, attributes)
     share, of_tree = nano * SPLIT // shares_of_path(splits), nano // TREES
     if not share or not of_tree or least_count(of_tree, min(task.levels), classes) > rows:
-        # No forest has enough records to split even one tree. Id3 then grows no split either: it
-        # is a single leaf, whose counts get the whole loss and so the least noise.
+        # With so few records or so small an ε, no tree of a forest has a split. Id3 then grows no
+        # split either: it is a single leaf, whose counts get the whole loss and so the least noise.
         return "id3"
     root = least_count(share, max(task.levels), classes)
     if rows >= _ROOTS * root and rows * share >= _PER_SPLIT * classes**2 * NANO:

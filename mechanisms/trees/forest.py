@@ -35,8 +35,8 @@ from mechanisms.trees.id3.stop_rule import least_count_of
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: The work of a node of a tree with random splits. It takes less than half as long as a node of
-#: ``id3``, which is counted, split by a private choice and labelled by itself.
+#: The estimated run time of a node of a tree with random splits. It is less than half of the run
+#: time of a node of ``id3``, which is counted, split by a private choice and labelled by itself.
 PLAIN_NODE = NODE // 2
 
 

@@ -75,8 +75,8 @@ def _suppressed(counts: list[Integers], minimum: int) -> list[Truths | None]:
     of_classes = prior < minimum
     of_values: list[Truths] = []
     for values in attributes:
-        # The class counts are the totals of the table of each attribute, so they are suppressed
-        # together with its counts.
+        # In the table of each attribute, the class counts are the totals. So they are suppressed
+        # together with the counts of the table.
         hidden = suppressed({(0,): [prior], (0, 1): [values]}, minimum)
         of_classes |= hidden[0,]
         of_values.append(hidden[0, 1])

@@ -10,9 +10,9 @@ from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.table_candidates import attribute_named, class_named, table_domain
 from mechanisms.model.tree_shape import MAX_NODES
 
-#: The most levels of an attribute: the root and one child per level must fit into one tree.
+#: The most values of an attribute: the root and one child per value must fit into one tree.
 MAX_LEVELS = MAX_NODES - 1
-#: The most counters of one node: one for each class at each level of every attribute.
+#: The most counters of one node: one for each class at each value of every attribute.
 MAX_CELLS = 1 << 20
 
 

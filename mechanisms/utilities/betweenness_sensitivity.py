@@ -30,8 +30,9 @@ class DegreeForm(ClosedForm):
     """δ(t) = g(min(d + t, D − 1)): the smallest admissible function of the degree d alone."""
 
     degree: Integers
-    #: δ in grid steps for a node of k neighbours: ⌈2^bits · max(k(k − 1)/4, k)⌉, at least one. The
-    #: index k ranges from 0 to D − 1, where D is the public bound on degrees.
+    #: The sensitivity function δ of a node with k neighbours, as a list by k from 0 to D − 1, where
+    #: D is the public bound on degrees. It is ⌈2^bits · max(k(k − 1)/4, k)⌉ grid steps, at least
+    #: one.
     steps: Integers
     horizon: int
 
@@ -75,7 +76,8 @@ class CoDegreeForm(ClosedForm):
     """
 
     degree: Integers
-    #: κ of every node: the most neighbours that it shares with another node, at most its degree d.
+    #: The co-degree κ of every node: the most neighbours that it shares with another node. It is at
+    #: most the node's degree d.
     co_degree: Integers
     max_degree: int
     bits: int
@@ -104,9 +106,10 @@ class CoDegreeForm(ClosedForm):
         return steps
 
     def widest(self, t: Integers) -> Integers:
-        # δ is the larger of a part that grows with the degree d and one that grows with the
-        # co-degree κ. So the largest d and the largest κ together bound it, even if two nodes have
-        # them.
+        # The sensitivity function δ is the larger of a part that grows with the degree of a node
+        # and one that grows with its co-degree, the most neighbours that it shares with another
+        # node. So the largest degree and the largest co-degree bound δ, even if they belong to two
+        # nodes.
         linear, quadratic = self._parts
         d = np.minimum(self.degree.max() + t, self._top)
         c = np.minimum(self.co_degree.max() + t, self._top)
@@ -146,8 +149,9 @@ class CoDegreeForm(ClosedForm):
         one number serves the latter. Once true, both stay true.
         """
         k = np.arange(5, self._top + 1, dtype=np.int64)
-        # The co-degree m after t changes never exceeds D − 1. The last entry, a larger number,
-        # stands for no such m.
+        # The list ends with a number that stands for no solution. It is larger than every co-degree
+        # after changes of edges, because these never exceed D − 1, where D is the public bound on
+        # degrees.
         least = np.append(k, self.max_degree + self.horizon)
         behind = np.arange(self.max_degree + 1, dtype=np.int64)
         of_degree = least[np.searchsorted(k * (k - 5), 4 * behind, side="right")]

@@ -56,9 +56,9 @@ class ClosedForm(ABC):
         return np.stack([steps, goals - sums.between(start, steps), widths[steps]])
 
     def shortfall(self) -> Integers:
-        # On the grids of shifted scores the horizon times the cap is below 2^62. So no sum here is
-        # so large that FAR, the largest number that sums take, would replace it, and the difference
-        # is exact.
+        # The horizon is the distance from which on the sensitivity function δ equals its cap. On
+        # the grids of shifted scores their product is below 2^62. So no sum of δ here is cut off at
+        # ``FAR``, the largest number that sums take, and the difference is exact.
         ends = np.full(self.count, self.horizon, dtype=np.int64)
         return self.horizon * self.cap - self.before(ends)
 
@@ -68,9 +68,9 @@ class Stepwise(ABC):
 
     cap: int
     horizon: int
-    #: Normally the loop over distances t takes a pass for each one up to the public horizon. True
-    #: if it ends once the sum of δ(0), δ(1), … covers every utility. Danger: the number of passes
-    #: then depends on the records.
+    #: Danger: if this is True, the number of rounds depends on the records, because the loop over
+    #: distances t ends once the sum of δ(0), δ(1), … covers every utility. If it is False, the loop
+    #: has one round for each distance up to a public one.
     ends_early = False
 
     @abstractmethod

@@ -32,12 +32,13 @@ class Criterion(ABC):
     name: str
     candidates = "attributes"
     relations = TABLE_RELATIONS
-    #: +1 says, for the sensitivity mode ``shifted``, that the sensitivity function δ grows with the
-    #: utility wherever it varies. A purer split has fewer records of its rarest class, and δ grows
-    #: as these become fewer.
+    #: +1 states, for the sensitivity mode ``shifted``, that the sensitivity function δ grows with
+    #: the utility wherever it varies. A purer split has fewer records of its rarest class, and δ
+    #: grows as these become fewer.
     direction: Literal[1, -1] = 1
-    #: An added record never raises this utility of any attribute, but it may raise or lower δ. So
-    #: only scores by the global sensitivity always fall together.
+    #: By default an added record never raises the utility of any attribute, but it may raise or
+    #: lower the sensitivity function δ. So only scores that divide by the global sensitivity always
+    #: fall together. ``Max`` overrides this.
     joint_facts: ClassVar[JointByRelation] = {
         NeighbouringRelation.ADD_REMOVE: {
             **dict.fromkeys(Sensitivity, BOTH_WAYS),
@@ -87,9 +88,9 @@ class Criterion(ABC):
         """The work of scores from class counts of so many levels in all, of ``rows`` in each."""
         if sensitivity is Sensitivity.GLOBAL:
             return work(f"{self.name} global", rows + levels * classes)
-        # A dampened score counts how many distances δ takes to cover the utility. Their number is
-        # at most that of the records outside of the largest class: removing these makes the utility
-        # 0.
+        # A dampened score is the number of distances over which the sensitivity function δ sums up
+        # to the utility. It is at most the number of records outside of the largest class, because
+        # removing these makes the utility 0.
         return work(f"{self.name} {sensitivity}", (rows - rows // classes) * levels)
 
     def joint_influence(

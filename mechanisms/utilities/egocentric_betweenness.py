@@ -22,8 +22,8 @@ _DEGREE_FORM = JointFacts(
     squares="2 + min(D - 1, n - 2) (D/(2Δ))^2: at most 2 + 4 D^2/((D - 1) (D - 2)^2) from D = 6 on",
     one_way="no",
 )
-#: A new edge may raise the number c of shared neighbours, or the largest sensitivity δ, for every
-#: node. A larger δ lowers the score, so all other scores may fall.
+#: A new edge may raise the number c of neighbours that nodes share, or the largest sensitivity δ,
+#: for every node. A larger δ lowers the score, so all scores but those of the edge's ends may fall.
 _OTHERS_FALL = JointFacts(spread="2 for j = 1, else j + 2", total="n", squares="n", one_way="no")
 
 
@@ -95,17 +95,18 @@ class EgocentricBetweenness:
         grid: Grid,
     ) -> Measurement:
         stored = node_column(records, "egocentric_betweenness")
-        # The stored column rounds the term of each pair of neighbours separately. So one edge
-        # changes the column, too, by at most δ(0) per node. The right shift rounds down and keeps
-        # this bound.
+        # The prepared column of utilities rounds the term of each pair of neighbours separately. So
+        # one edge moves a rounded utility, too, by at most the sensitivity δ(0) of its node. The
+        # right shift rounds down and keeps this bound.
         utilities = stored >> (GRID_BITS - grid.bits)
         bound = graph_domain(dataset).max_degree
         if sensitivity is Sensitivity.GLOBAL:
             return Measurement.constant(utilities, grid)
         degree = node_column(records, "degree")
         if sensitivity is Sensitivity.SHIFTED:
-            # A shifted score depends on the values of δ themselves. For this, the δ that reads the
-            # degree alone is more accurate than the one that reads shared neighbours.
+            # A score in the mode ``shifted`` depends on the values of the sensitivity function δ
+            # themselves. For this, the δ that reads the degree alone is more accurate than the δ
+            # that reads shared neighbours.
             return Measurement(utilities, DegreeForm.of(degree, bound, grid.bits))
         shared = node_column(records, "co_degree")
         return Measurement(utilities, CoDegreeForm.of(degree, shared, bound, grid.bits))

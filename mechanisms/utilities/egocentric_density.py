@@ -36,8 +36,8 @@ from mechanisms.utilities.utility import (
 )
 
 FINEST = 32
-#: A new edge raises the density of inner nodes, the common neighbours of its ends. They keep their
-#: degree, and so their sensitivity function δ.
+#: A new edge raises the density of inner nodes, which are the common neighbours of its two ends.
+#: They keep their degree, and so their sensitivity function δ.
 _INNER_RISE = JointFacts(
     spread="2 for j = 1, else j + 2", total="min(D + 1, n)", squares="min(D + 1, n)", one_way="no"
 )
@@ -82,7 +82,8 @@ class EgocentricDensity:
         horizon = max(bound - 1, 1)
         units = horizon if sensitivity is Sensitivity.SHIFTED else 1
         bits = finest_bits(units, FINEST, DEGREES)
-        # A pair needs two neighbours. Every density is 0 if the public bound on degrees is below 2.
+        # A pair of neighbours needs two of them. So every density is 0 if the public bound on
+        # degrees is below 2.
         unit = 1 << bits if bound >= 2 else 0
         return Grid(bits=bits, cap=max(1, unit), horizon=horizon, largest=unit)
 
@@ -138,8 +139,9 @@ class DensitySensitivity(ClosedForm):
     """
 
     degree: Integers
-    #: δ in grid steps, indexed by d − t for degree d and distance t, up to the public bound on
-    #: degrees. Entries 0 and 1 equal entry 2, because δ(t) is 2 / max(d − t, 2).
+    #: The sensitivity function δ in grid steps, as a list by d − t for degree d and distance t, up
+    #: to the public bound on degrees. Entries 0 and 1 equal entry 2, because δ(t) is 2 / max(d − t,
+    #: 2).
     steps: Integers
     cap: int
     horizon: int
@@ -161,8 +163,9 @@ class DensitySensitivity(ClosedForm):
 
     def before(self, t: Integers) -> Integers:
         start = self.steps.size - 1 - self.degree
-        # A node without neighbours has δ(0) = 1 step, but the list that is summed contains the cap
-        # in its place. So the difference is subtracted from sums that include δ(0).
+        # For a node without neighbours the sensitivity δ(0) is 1 step, but the list of sums
+        # contains the cap, the largest δ, in its place. So the difference is subtracted from sums
+        # that include δ(0).
         missing = (self.degree == 0) * (t > 0) * (self.cap - 1)
         sums: Integers = self._sums.between(start, start + t) - missing
         return sums
@@ -173,8 +176,8 @@ class DensitySensitivity(ClosedForm):
         return np.where((degree == 0) & np.equal(t, 0), 1, steps)
 
     def widest(self, t: Integers) -> Integers:
-        # δ is largest for the lowest degree, except that δ(0) is one step for nodes without
-        # neighbours.
+        # The sensitivity δ(t) is largest for the node of the lowest degree. The exception is δ(0),
+        # which is one step for nodes without neighbours.
         lowest, top = int(self.degree.min()), self.steps.size - 1
         connected = int(np.where(self.degree > 0, self.degree, top).min())
         first = self.steps[max(connected, 2)] if self.degree.any() else 1

@@ -15,7 +15,8 @@ import numpy as np
 from mechanisms.model.errors import UnsupportedQuery
 from mechanisms.model.sensitivity import Integers
 
-#: The largest public bound on rows. The entropy sums Φ take 8 bytes per row, 160 MB at most.
+#: The largest public bound on rows. The table of x·log₂x for every number of rows x takes 8 bytes
+#: per row, 160 MB at most.
 MAX_ROWS = 20_000_000
 FINEST = 32
 
@@ -25,8 +26,8 @@ CACHE_ENTRIES = 1 << 23
 CHUNK = 1 << 16
 
 _cache: OrderedDict[tuple[int, int], Integers] = OrderedDict()
-#: Tables too large for the cache. Weak references keep each of them only as long as some caller
-#: references it.
+#: Tables that are too large for the LRU cache. Weak references keep each of them only as long as
+#: some caller references it.
 _in_use: WeakValueDictionary[tuple[int, int], Integers] = WeakValueDictionary()
 _lock = Lock()
 
@@ -80,8 +81,8 @@ def _sums(rows: int, bits: int) -> Integers:
 def increments(start: int, stop: int, bits: int) -> Integers:
     """Ψ[start … stop − 1], int64: exactly the nearest integers."""
     x = np.arange(start, stop, dtype=np.float64)
-    # ``log1p`` is necessary: at x = 10⁷ the plain difference (x + 1)·log₂(x + 1) − x·log₂x would
-    # lose about half of the 53 bits of a double.
+    # ``log1p`` is necessary for the increase of x·log₂x from x to x + 1. At x = 10⁷ the plain
+    # difference (x + 1)·log₂(x + 1) − x·log₂x would lose about half of the 53 bits of a double.
     with np.errstate(divide="ignore", invalid="ignore"):
         exact = np.log2(x + 1) + x * np.log1p(1 / x) / np.log(2)
     if start == 0:

@@ -7,7 +7,8 @@ from mechanisms.model.sensitivity import Integers, Sensitivity
 from mechanisms.model.work import Work, work
 from mechanisms.utilities.utility import Utility
 
-#: The error message for utilities of nodes whose sums would leave 64 bits on every grid.
+#: The error message where the public bound on degrees is so large that sums of a node utility would
+#: leave 64 bits on every grid.
 DEGREES = (
     "the public bound on degrees is too large for exact arithmetic with this utility; "
     "a smaller max_degree or another sensitivity may fit"

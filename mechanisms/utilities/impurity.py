@@ -16,13 +16,14 @@ from mechanisms.utilities.criterion import Criterion
 from mechanisms.utilities.tables import sums_by_table
 from mechanisms.utilities.utility import Grid, Measurement
 
-#: Explains the letters b and m in the formulas for δ that the catalogue shows. Its b is β of
-#: ``kernels.rarest_class``.
+#: Explains the letters b and m in the formulas for the sensitivity function δ that the catalogue
+#: shows. This b is β of ``kernels.rarest_class``.
 LEVEL_TERMS = (
     "b: one less than the records of a level's rarest class, at least 0; m: the level's records "
     "of all other classes"
 )
-#: An empty table of entropy sums Φ. Gini needs none, and kernels recognize Gini by its length 0.
+#: An empty table of entropy sums. Gini impurity needs none, and kernels recognize Gini by the
+#: length 0 of this table.
 NO_SUMS = np.zeros(0, dtype=np.int64)
 
 

@@ -47,8 +47,9 @@ class InformationGain(Impurity):
 
     def table_grid(self, rows: int) -> Grid:
         check_rows(rows)
-        # For N rows, no increment ψ of x·log₂x exceeds ψ(N − 1) < log₂N + 3/2. So their sum Φ[N]
-        # and every sum of N values of δ are below N·(log₂N + 3/2), which must fit into 64 bits.
+        # For N rows, no increment ψ of x·log₂x exceeds ψ(N − 1) < log₂N + 3/2. So the sum of all N
+        # increments, and every sum of N values of the sensitivity function δ, is below N·(log₂N +
+        # 3/2). It must fit into 64 bits.
         bits = finest_bits(rows * (rows.bit_length() + 2), FINEST, ROWS)
         cap = int(increments(rows - 1, rows, bits)[0])
         return Grid(bits=bits, cap=max(cap, 1), horizon=rows, largest=rows * cap)

@@ -17,10 +17,11 @@ from mechanisms.model.work import Work, work
 
 TABLE_RELATIONS = frozenset({NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE})
 
-#: The largest public bound on rows. Kernels square sums of two counts in 64 bits: with this bound
-#: the squares stay below 2⁶⁰, so that a few of them can be added.
+#: The largest public bound on rows. Kernels square sums of two counts in 64 bits. With this bound
+#: the squares are at most 2⁶⁰, so that a few of them can be added.
 LARGEST_BOUND = 1 << 29
-#: The error message for utilities of tables whose sums would leave 64 bits on every grid.
+#: The error message where the public bound on rows is so large that sums of a utility would leave
+#: 64 bits on every grid.
 ROWS = "the public bound on rows is too large for exact arithmetic"
 
 

@@ -54,8 +54,8 @@ class Hits(ABC):
         ),
         NeighbouringRelation.REPLACE: same_for_all(BOTH_WAYS),
     }
-    #: The name of the rate that divides this utility, the correctly labelled records of one class,
-    #: by all records of the class.
+    #: The name of the rate that belongs to this utility. The utility is the number of correctly
+    #: labelled records of one class, and the rate divides it by all records of the class.
     rate: ClassVar[str]
 
     @abstractmethod

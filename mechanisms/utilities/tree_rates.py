@@ -65,14 +65,16 @@ def most_steps(dataset: Dataset, bits: int, weights: Sequence[int] = (1,)) -> in
     """
     most = row_bound(dataset)
     if len(weights) > 1 and exclusive_rate(dataset, TruePositiveRate.name):
-        # One of the two classes has at most half of the rows. Where all of them are removed, δ of
-        # its rate is 1/2, so each step is at least half the weight of this rate. No weighted sum of
-        # rates exceeds the sum of all weights, so few steps remain.
+        # Two rates, one for each class, are summed with weights. One of the two classes has at most
+        # half of the rows. At the distance at which all its rows are removed, its rate has the
+        # sensitivity 1/2. From there on each distance covers at least half the weight of this rate.
+        # No weighted sum exceeds the sum of all weights, so few further distances are needed.
         absolute = [abs(weight) for weight in weights]
         most = min(most, most // 2 + 2 * sum(absolute) // min(absolute) + BLOCK)
-    # δ is a step function of the distance. On a step that is longer than ``BLOCK`` distances, δ is
-    # worked out in one block of distances at either end, and skipped in between. Shorter steps
-    # occur only where δ is near its cap. So at most 2^(bits/2) blocks are worked out.
+    # The sensitivity function δ is a step function of the distance. On a step of more than
+    # ``BLOCK`` distances, δ is computed in one block of distances at either end, and the rest is
+    # skipped. Shorter steps occur only where δ is near its cap. So at most 2^(bits/2) blocks are
+    # computed.
     return min(most, BLOCK << bits // 2)
 
 
@@ -90,9 +92,9 @@ class Rate(ABC):
     joint_facts: ClassVar[JointByRelation] = dict.fromkeys(TABLE_RELATIONS, same_for_all(BOTH_WAYS))
     candidates = "trees"
     relations = TABLE_RELATIONS
-    #: +1 says, for the sensitivity mode ``shifted``, that the sensitivity function δ grows with the
-    #: utility. A better tree classifies fewer rows wrongly. Above a rate of one half, fewer wrong
-    #: rows give a larger δ.
+    #: +1 states, for the sensitivity mode ``shifted``, that the sensitivity function δ grows with
+    #: the utility. A better tree classifies fewer rows wrongly. Above a rate of one half, fewer
+    #: wrong rows give a larger δ.
     direction: Literal[1, -1] = 1
 
     @abstractmethod
@@ -108,8 +110,9 @@ class Rate(ABC):
         if not isinstance(candidates, CountedTrees):
             tree_candidates(candidates).count(dataset)
         rows = row_bound(dataset)
-        # For N rows, δ may be as small as 1/(2N). Where 64 bits allow it, a grid step is at most a
-        # hundredth of 1/N. Rounding δ up to whole steps then changes it little.
+        # For N rows, the sensitivity function δ may be as small as 1/(2N). Where 64 bits allow it,
+        # a grid step is at most a hundredth of 1/N. Rounding δ up to whole steps then changes it
+        # little.
         bits = finest_bits(rows + 1, max(FINEST, (100 * rows).bit_length()), ROWS)
         replaced = dataset.neighbouring is NeighbouringRelation.REPLACE
         return Grid(

@@ -26,11 +26,13 @@ class Grid:
     """The public integer grid of a utility: one unit of it is 2^``bits`` steps."""
 
     bits: int
-    #: Δ in steps: the most that one change moves any candidate's utility, in any dataset.
+    #: The global sensitivity Δ in grid steps: the most that one change of the records moves any
+    #: candidate's utility, in any dataset.
     cap: int
-    #: T: from this distance on, δ equals the cap for every candidate.
+    #: The public distance T, in changes of the records, from which on the sensitivity function δ
+    #: equals ``cap`` for every candidate.
     horizon: int
-    #: A bound on the absolute value of the utility u in steps, in any dataset.
+    #: A bound on the absolute value of the utility in grid steps, in any dataset.
     largest: int
 
     def coarser(self, bits: int) -> Grid:

@@ -20,9 +20,9 @@ from storage.journal.streams import record
 from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import OPERATOR
 
-#: The actions of two facts of the journal. The first: the service began to publish heads and had
-#: none to adopt. The second: the heads in the database were adopted as they are, because no
-#: published heads existed.
+#: The actions of two facts of the journal. The first states that the service began to publish
+#: heads, the last hashes of the accounts' chains, and had none to adopt. The second states that the
+#: heads in the database were adopted as they are, because no published heads existed.
 HEADS_BEGAN, HEADS_ADOPTED = "ledger.heads_began", "ledger.adopt_heads"
 
 _a, _j = budget_account.c, journal.c
@@ -58,8 +58,8 @@ def adopt_once(database: Database, log: HeadsLog) -> int | None:
         accounts = connection.execute(select(func.count()).select_from(budget_account)).scalar_one()
         if accounts and not log.exist:
             return _adoption(log)(connection)
-        # This fact states that heads are published from now on. If a later start finds no file of
-        # heads, the file was lost, so that start adopts no heads.
+        # The fact ``HEADS_BEGAN`` states that heads of accounts are published from now on. If a
+        # later start finds no file of heads, the file was lost, so that start adopts no heads.
         _record(connection, FactKind.UNTOLD_HEADS, HEADS_BEGAN, accounts)
         return None
 
@@ -76,8 +76,8 @@ def _adoption(log: HeadsLog) -> Callable[[Connection], int]:
         rows = select(_a.id, _a.seq, _a.head, *SUMS, *LIMITS).order_by(_a.id)
         states = [Published.of(*row) for row in connection.execute(rows)]
         _record(connection, FactKind.HEADS, HEADS_ADOPTED, len(states))
-        # Heads are published before the commit. If the commit fails, that does no harm: the files
-        # name only entries that the database already has.
+        # The heads of the accounts are published before the commit. If the commit fails, that does
+        # no harm, because the files of heads name only entries that the database already has.
         log.publish(states, read_now(connection))
         return len(states)
 

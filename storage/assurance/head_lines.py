@@ -124,16 +124,17 @@ class HeadsContent:
             self._whole(at_us)
             return
         if kind == "verified":
-            # Earlier versions of the service wrote lines about verified accounts without ρ, which
-            # are ignored. So the next verification of these accounts begins at their first entry.
+            # Lines about verified accounts that earlier versions of the service wrote lack an
+            # amount in ρ and are ignored. So the next verification of these accounts begins at
+            # their first entry.
             if "uncounted" in fields:
                 self._verify(_verified(fields))
             return
         if kind in ("streams", "accepted-streams", "verified-streams"):
             self._take_streams(kind, at_us, _streams(fields))
             return
-        # Heads that earlier versions of the service published lack the limits of the account, and
-        # the oldest lack ρ too. Defaults stand for them.
+        # Lines about heads that earlier versions of the service wrote lack the limits of the
+        # account, and the oldest also lack its charges in ρ. Defaults stand for the missing fields.
         more = fields.get("rho_femto", 0), fields.get("unpriced", 0)
         charged = PrivacyLoss(fields["epsilon_nano"], fields["delta_atto"], *more)
         head, limits = bytes.fromhex(fields["head"]), tuple(fields.get("limits", ()))
@@ -176,7 +177,7 @@ class HeadsContent:
             # results of the verification of streams are dropped.
             self.verified_streams.clear()
         elif at_us < self.streams_us:
-            return  # another process wrote this line late, after newer heads
+            return  # another process wrote this line late, so newer heads of the streams stay
         self.streams, self.streams_us = dict(streams), at_us
 
     def lacking(self, other: HeadsContent, at_us: int) -> list[bytes]:
@@ -252,8 +253,8 @@ def _verified(fields: dict[str, Any]) -> Verified:
         seq=fields["seq"],
         head=bytes.fromhex(fields["head"]),
         charged=tuple(fields["charged"]),
-        # Lines of earlier versions lack the permission of releases without a finite ε, which no
-        # account had then. It is 0.
+        # Lines that earlier versions of the service wrote lack the permission of releases without a
+        # finite ε. No account had it then, so its value is 0.
         limit=tuple((*fields["limit"], 0)[:5]),
         carried=tuple(fields["carried"]),
         recharged=tuple(fields["recharged"]),

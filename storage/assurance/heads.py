@@ -117,7 +117,7 @@ class HeadsLog:
             try:
                 file.append(file.missing(self._content, at_us) + lines, at_us)
             except OSError as error:
-                failure = failure or error  # the other file must get the lines even so
+                failure = failure or error  # raised later, so that the other file gets its lines
         self.refresh()
         if failure is not None:
             raise failure

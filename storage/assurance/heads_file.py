@@ -61,15 +61,18 @@ class HeadsFile:
             file.seek(self._read_to)
             for line in file:
                 if not line.endswith(b"\n"):
-                    break  # its writer still writes or has crashed, so no caller relies on the line
+                    # The line is incomplete, because its writer still writes or has crashed. So no
+                    # caller relies on it.
+                    break
                 self._read_to += len(line)
                 if self._rest is None:
                     self.content.take(line)
                 else:
                     self._rest.take(line)
         if self._rest is not None:
-            # Somebody may have replaced this file by an older copy of it. Of an account's state
-            # from before and the one that is read now, the later one counts.
+            # Somebody may have replaced this file of heads by an older copy of it. So if an
+            # account's state was read both from the former file and from this one, the later state
+            # counts.
             self.content.merge(self._rest)
             self.content.damaged += self._rest.damaged
             self._rest.damaged = []

@@ -24,8 +24,8 @@ from storage.journal.streams import read_tips
 from storage.ledger.accounts import LIMITS, SUMS
 from storage.ledger.freezing import freeze, frozen_at
 
-#: The most accounts whose published heads one statement compares with their entries; each adds two
-#: parameters to the statement.
+#: The most accounts whose published heads one SQL statement compares with their entries. Each
+#: account adds two parameters to the statement.
 AT_ONCE = 500
 
 _a, _e, _j = budget_account.c, entry.c, journal.c
@@ -108,7 +108,8 @@ class Publisher:
         try:
             self._log.publish(moved, at_us, tips)
         finally:
-            # The lines go to the operator's program even if a file of heads cannot be written.
+            # The lines about heads go to the operator's program even if a file of heads cannot be
+            # written.
             self._send(states, tips, at_us)
         return []
 

@@ -39,7 +39,8 @@ class Refusals:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counts: Counter[tuple[int, str, str]] = Counter()
-        #: The number of all refusals that this process has counted, also beyond ``MOST``.
+        #: The number of all refusals in this process, also of those that are left out of the counts
+        #: because of ``MOST``.
         self.total = 0
         self._lock = threading.Lock()
 

@@ -35,8 +35,9 @@ def compare(database: Database, names: Callable[[], Mapping[str, float]]) -> Com
         after = read_folders(connection)
         references = read_references(connection)
     oldest = time.time() - AGE
-    # Only a folder that rows named both before and after the listing can be lost. Versions that
-    # were published or removed meanwhile are in only one of ``before`` and ``after``.
+    # A folder counts as lost only if rows of the database name it both before and after the files
+    # are listed. A version that was published or removed meanwhile is in only one of ``before`` and
+    # ``after``.
     lost = [
         what
         for what in before

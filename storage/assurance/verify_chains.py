@@ -215,8 +215,8 @@ class ChainSums:
     def add(self, row: tuple[Any, ...]) -> str | None:
         """Add the next entry. Returns its contradiction in words, or None."""
         account, seq, kind, query, actor, at_us, digest, head, subject, *listed = row
-        # If the column of ρ or of the permission is null, the entry does not change it, and its
-        # digest does not cover it.
+        # If an entry has null in the column of ρ, or of the permission of releases without a finite
+        # ε, it does not change that value, and its digest does not cover the column.
         end = NOT_IN_RHO if listed[2] is None else len(listed) - (listed[-1] is None)
         amounts: Amounts = tuple(listed[:end])
         self._seq += 1

@@ -63,8 +63,8 @@ _FREEZES = {
 _READ_ONLY = ("settlement", "audit", "query")
 
 #: The key of a row: its table, and the id by which facts name the row. Facts also state the
-#: revision of a row, the number of its changes. A version has no revision, so its changes raise
-#: that of its dataset.
+#: revision of a row, the number of its changes. A version of a dataset's records has no revision of
+#: its own, so its changes raise that of the dataset.
 _Place = tuple[str, bytes]
 
 

@@ -60,7 +60,8 @@ _QUERIES: Select[Any] = select(
         & (_ended.c.kind == literal_column(str(int(FactKind.ENDED)))),
     )
 )
-#: Every entry that charges a query or gives its charge back, with the amounts that it moved.
+#: Every entry that charges a query or gives its charge back, with the amounts by which it changes
+#: the account.
 _ENTRIES: Select[Any] = select(
     uuid_bytes(_e.query_id),
     _e.account_id,
@@ -117,8 +118,8 @@ class _Checker:
         self._own = lru_cache(maxsize=1024)(self._accounts_of)
         v = dataset_version.c
         self._versions = {tuple(row) for row in connection.execute(select(v.dataset_id, v.version))}
-        #: For each account over all datasets, the sum of its analyst's charges from before its
-        #: opening.
+        #: For each account of an analyst over all datasets, the sum of the analyst's charges from
+        #: before the account was opened.
         self._before: dict[int, Amounts] = defaultdict(lambda: NOTHING)
 
     def check(self, row: Any, entries: list[tuple[Any, ...]]) -> Bad | None:
@@ -135,8 +136,9 @@ class _Checker:
         charged: set[int] = set()
         released, subject = 0, None
         for _, account, kind, at_us, bound, *listed in entries:
-            # Entries of an account that did not count in ρ at their time have ε and δ alone. So the
-            # ρ of the query's price stands for theirs, and the comparison is of ε and δ.
+            # If an account did not count in ρ when an entry was made, the entry has ε and δ alone.
+            # Then the ρ of the query's price stands for the entry's, so that only ε and δ are
+            # compared.
             in_rho = listed[2] is not None
             amounts = tuple(listed) if in_rho else (*listed[:2], *price[2:])
             if in_rho and stored[2] is None:
@@ -149,8 +151,9 @@ class _Checker:
                 charged.add(account)
                 if amounts != price:
                     return f"was charged another amount to account {account}"
-                # Queries of an analyst may be running when the account over all datasets is opened.
-                # Then the account is charged for them at its opening, and not at their beginning.
+                # An analyst's account over all datasets may be opened while queries of the analyst
+                # run. Then the account is charged for these queries when it is opened, and not when
+                # they begin.
                 if at_us != row.created_us and not (
                     account == overall and at_us == self._chains.sums[account].opened_us
                 ):
@@ -171,13 +174,13 @@ class _Checker:
                     return "is not as it was when it was given back"
             else:
                 return "is named by an entry that is neither its charge nor its release"
-        # It suffices to compare the numbers of charges and releases, because the table allows only
-        # one entry of each kind per query and account.
+        # It suffices to compare the number of charges with the number of releases, which give
+        # charges back. The table allows only one entry of each kind per query and account.
         if released != (len(charged) if row.state == QueryState.RELEASED else 0):
             return "is released in the ledger or in its own row, but not in both"
         for account in expected - charged:
-            # The analyst's account over all datasets may be younger than this query. Then this
-            # price is a part of the charge at its opening, and ``carried`` compares that sum.
+            # The analyst's account over all datasets may be younger than this query. Then the price
+            # of the query is a part of the account's opening charge, which ``carried`` compares.
             if account != overall:
                 return f"was never charged to account {account}"
             if row.state != QueryState.RELEASED:
@@ -192,7 +195,7 @@ class _Checker:
         accounts = {self._accounts[key] for key in keys if key in self._accounts}
         if limited_key is not None:
             # A missing account is represented by the number 0, which no account has. So the check
-            # reports that it was never charged.
+            # reports that the query was never charged to the account.
             accounts.add(self._accounts.get(account_of_key(analyst_id, limited_key), 0))
         return accounts, self._accounts.get(keys[1])
 
@@ -326,7 +329,7 @@ def _is_ending(row: Any) -> bool:
     )
     return row.s_digest in (
         ending_digest(*ended, row.attempt_us, row.lease_until),
-        early_ending_digest(*ended),  # settled by an early version of the service
+        early_ending_digest(*ended),  # the digest as early versions of the service stored it
     )
 
 

@@ -69,14 +69,14 @@ FACTS = (
     _d.id,
     _d.name,
     _d.owner_id,
-    # The parsed description of a dataset is cached. The length of its domain is a part of the key.
-    # It is 0 until a graph with named nodes gets its node list, which completes the domain, so the
-    # description is read again then.
+    # The parsed description of a dataset is cached, and the key of the cache contains the length of
+    # the dataset's domain. This length is 0 until a graph with named nodes gets its node list,
+    # which completes the domain. Then the description is read again.
     func.coalesce(func.length(_d.domain), 0).label("domain_length"),
     _d.fixed_rows,
     _d.version,
-    # The moment of the description is a part of the key of that cache too. It changes when the
-    # owner replaces the description.
+    # The key of the cache also contains the moment of the description, which changes when the owner
+    # replaces the description.
     _d.created_us,
 )
 COLUMNS = (

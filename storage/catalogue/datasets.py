@@ -238,16 +238,16 @@ class Datasets:
             dataset_id = self._id(connection, name)
             named = update(dataset).where(
                 _d.id == dataset_id,
-                # Published records name nodes by number. So names are accepted only before the
-                # first version.
+                # Published records name nodes by number. So a list of node names is accepted only
+                # before the first version of the records is published.
                 or_(_d.domain.is_(None), and_(_d.domain == counted, _d.versions == 0)),
                 _d.created_us == (_d.created_us if created_us is None else created_us),
             )
             values = {"domain": domain, "nodes_folder": folder}
             if connection.execute(named.values(values)).rowcount == 0:
                 raise AlreadyExists("the nodes of this dataset are known already")
-            # This transaction has locked the row of the dataset, so no concurrent one can replace
-            # the labels.
+            # This transaction has locked the row of the dataset, so no concurrent transaction can
+            # replace the list of node names.
             self._files.write_labels(dataset_id, labels)
             detail = {"nodes": len(labels)}
             record_dataset(connection, actor.id, dataset_id, "dataset.nodes", detail, nodes=digest)
@@ -437,7 +437,7 @@ class Datasets:
             try:
                 self._files.remove_version(dataset_id, version, folder)
             except (OSError, StorageError) as error:
-                failed = error  # the loop goes on with the others
+                failed = error  # raised later, after the loop has tried the other versions
                 continue
             self._database.write(partial(versions.mark_removed, dataset_id, version))
         if failed is not None:

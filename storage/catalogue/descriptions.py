@@ -66,7 +66,7 @@ def _encoded(value: Any) -> dict[str, Any]:
     if isinstance(value, GraphDomain):
         content["labelled"] = content.pop("labels") is not None
     if isinstance(value, TableDomain):
-        del content["level_cells"]  # the same for every registered table
+        del content["level_cells"]  # this field has the same value in all registered tables
         if value.person is None:
-            del content["person"]  # texts from before this field was added must stay equal
+            del content["person"]  # this field is omitted, as in texts from before it existed
     return {"kind": _NAMES[type(value)], **content}

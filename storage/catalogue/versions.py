@@ -49,7 +49,8 @@ _NAMED = select(_q.dataset_id, _q.dataset_version).where(
 )
 #: True for a version that a running query reads, so that its records must stay.
 IS_IN_USE = tuple_(_v.dataset_id, _v.version).in_(_NAMED)
-_PREPARING = text("state = 0")  # of the partial unique index: one running upload per dataset
+#: The condition of the partial unique index that allows one running upload per dataset.
+_PREPARING = text("state = 0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,8 @@ class Job:
 class _Plan:
     kernels: str
     kernel: Kernel
-    #: For each array, its file below the shared root, and True if kernels may write to the array.
+    #: For each array of a job: the name of its file in the shared folder, and True if kernels may
+    #: write to the array.
     names: dict[str, tuple[str, bool]]
     parts: Sequence[Any]
 
@@ -68,7 +69,8 @@ class Scratch:
         #: For each array in use, by ``id(array)``: the name of its shared copy, and when the copy
         #: was written, in seconds since 1970.
         self._stored: dict[int, tuple[str, float]] = {}
-        # Reentrant, because a finalizer may run in a thread that already holds the lock.
+        # The lock is reentrant, because a finalizer may run in a thread that already holds the
+        # lock.
         self._lock = RLock()
 
     @contextmanager
@@ -162,8 +164,9 @@ class Scratch:
         self._shared.remove_soon(name)
 
     def _map(self, file: str, writeable: bool) -> NDArray[Any]:
-        # Compiled code distinguishes read-only arrays by type, so the type must be as in the
-        # service. Mode "c" keeps a kernel's writes in memory and does not change the file.
+        # Compiled code distinguishes read-only arrays by type. So an array is read-only in a worker
+        # exactly if it is read-only in the service. Mode "c" keeps a kernel's writes in memory and
+        # does not change the file.
         with self._shared.file(file) as path:
             mapped = np.lib.format.open_memmap(path, mode="c" if writeable else "r")
             self._shared.hold(path, mapped)

@@ -87,7 +87,8 @@ class Transaction:
         lost = False
         try:
             # Some statements run on the driver's own connection, and SQLAlchemy does not see their
-            # errors. A lost connection is reported here, or the pool would lend it again.
+            # errors. So a lost connection is reported to SQLAlchemy here, or its pool would lend it
+            # again.
             if isinstance(cause, Exception) and self._is_lost(cause):
                 self.connection.invalidate(cause)
                 lost = True
@@ -206,7 +207,7 @@ class Database:
             lent.driver_connection.autocommit = True  # type: ignore[union-attr]
             return lent
         try:
-            return self._readers.pop()  # the pool would take longer than a look-up
+            return self._readers.pop()  # SQLAlchemy's pool would take longer than a look-up
         except IndexError:
             return self._past_the_pool()
 

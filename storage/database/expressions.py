@@ -34,7 +34,7 @@ def _bytes(element: uuid_bytes, compiler: SQLCompiler, **options: Any) -> str:
 def _now(_element: now_us, compiler: SQLCompiler, **_options: Any) -> str:
     if compiler.dialect.name == "postgresql":
         return "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-    return "now_us()"  # registered on every connection, see storage.database.sqlite
+    return "now_us()"  # this SQL function is registered by ``storage.database.sqlite``
 
 
 def read_now(connection: Connection) -> int:

@@ -29,7 +29,8 @@ def migrate(engine: Engine, lock_folder: Path) -> None:
 
 
 def _upgrade(engine: Engine) -> None:
-    # The name of each script begins with its revision, and their order is that of the revisions.
+    # The name of each migration script begins with its revision, so the sorted names give the order
+    # of the revisions.
     revisions = sorted(path.name.partition("_")[0] for path in SCRIPTS.glob("versions/0*.py"))
     with engine.execution_options(writing=True).begin() as connection:
         if engine.dialect.name == "postgresql":

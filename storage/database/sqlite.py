@@ -20,7 +20,7 @@ BUSY_SECONDS = 5.0
 #: file. Charges write the same pages often, and only the last state of a page is copied,
 #: so a long log saves writes.
 LOG_PAGES = 4000
-OLDEST = (3, 37, 0)  # the first version with STRICT tables
+OLDEST = (3, 37, 0)  # the first version of SQLite with STRICT tables
 
 REQUIRED = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 

@@ -88,7 +88,7 @@ identity = _table(
     Column("user_id", Big, ForeignKey("users.id"), primary_key=True, autoincrement=False),
     Column("issuer", String, nullable=False),
     Column("subject", String, nullable=False),
-    Column("issued_s", Big, nullable=False),  # time of the token whose roles are in user_role
+    Column("issued_s", Big, nullable=False),  # when the token that gave the user's roles was issued
     UniqueConstraint("issuer", "subject", name="uq_identity_issuer_subject"),
 )
 
@@ -115,15 +115,19 @@ dataset = _table(
     # The row count of a table whose neighbouring relation is ``replace``. It is public from the
     # first accepted upload on.
     Column("fixed_rows", Big),
-    Column("version", Int, nullable=False, server_default=text("0")),  # read by queries; 0 if none
-    Column("versions", Int, nullable=False, server_default=text("0")),  # how many so far
+    # The number of the version that queries read; 0 if there is none.
+    Column("version", Int, nullable=False, server_default=text("0")),
+    # The number of versions that were published so far.
+    Column("versions", Int, nullable=False, server_default=text("0")),
     Column("created_us", Big, nullable=False),
-    Column("nodes_folder", String),  # names of nodes in a store, null without a store
+    Column("nodes_folder", String),  # folder of the node names in an object store, or null
     Column("revision", Big, nullable=False, server_default=text("0")),
     # The secret that chooses which rows of a person are kept, until the records are withdrawn.
     # Danger: only ``storage.catalogue.person_keys`` may select it.
     Column("person_key", Bytes),
-    Column("source", String),  # JSON list of a source's name and a table of it; null: none attached
+    # JSON list of the name of the attached source and the name of its table; null if no source is
+    # attached.
+    Column("source", String),
     CheckConstraint("version = 0 OR version = versions", name="version"),
     CheckConstraint("records_per_person >= 1", name="records_per_person"),
     CheckConstraint("person_key IS NULL OR length(person_key) = 32", name="person_key"),
@@ -134,9 +138,9 @@ dataset_version = _table(
     Column("dataset_id", Big, ForeignKey("dataset.id"), nullable=False),
     Column("version", Int, nullable=False),
     Column("published_us", Big, nullable=False),
-    Column("removed_us", Big),  # when its arrays were deleted
-    Column("folder", String),  # its arrays in an object store; null without one
-    Column("manifest_digest", Bytes),  # SHA-256 of its manifest; null before schema 0008
+    Column("removed_us", Big),  # when the arrays of this version were deleted
+    Column("folder", String),  # folder of its arrays in an object store; null without a store
+    Column("manifest_digest", Bytes),  # SHA-256 of the version's manifest; null before schema 0008
     PrimaryKeyConstraint("dataset_id", "version"),
     CheckConstraint(
         "manifest_digest IS NULL OR length(manifest_digest) = 32", name="manifest_digest"
@@ -147,7 +151,7 @@ upload = _table(
     "upload",
     Column("id", Big, primary_key=True),
     Column("dataset_id", Big, ForeignKey("dataset.id"), nullable=False),
-    Column("state", Small, nullable=False),  # 0 preparing, 1 refused, 2 published
+    Column("state", Small, nullable=False),  # of an upload: 0 preparing, 1 refused, 2 published
     Column("started_us", Big, nullable=False),
     Column("lease_until", Big, nullable=False),
     Column("detail", String, nullable=False),
@@ -164,7 +168,8 @@ budget_account = _table(
     # as different.
     Column("dataset_id", Big, nullable=False),
     Column("analyst_id", Big, nullable=False),
-    Column("key_id", String, nullable=False, server_default=text("''")),  # "" for all keys
+    # The id of the API key that has this account; "" for all other accounts.
+    Column("key_id", String, nullable=False, server_default=text("''")),
     Column("lim_eps_n", Big, nullable=False),
     Column("charged_eps_n", Big, nullable=False, server_default=text("0")),
     Column("lim_delta_a", Big, nullable=False),
@@ -177,8 +182,9 @@ budget_account = _table(
     Column("frozen", Small, nullable=False, server_default=text("0")),
     Column("seq", Big, nullable=False, server_default=text("0")),
     Column("head", Bytes, nullable=False),
-    Column("epoch", Small, nullable=False, server_default=text("13")),  # EPOCH of its schema
-    Column("until_us", Big),  # takes no new charge from this moment on; null: never
+    # A process changes the account only if this number is its own ``EPOCH``.
+    Column("epoch", Small, nullable=False, server_default=text("13")),
+    Column("until_us", Big),  # the account takes no new charge from this moment on; null: never
     UniqueConstraint("rank", "dataset_id", "analyst_id", "key_id"),
     # Repeats the guard, the condition of the UPDATE that charges. So no other statement can store
     # sums that ``accounting.account.admits`` would refuse.
@@ -207,7 +213,7 @@ budget_account = _table(
     ),
     Index("ix_budget_account_analyst_id", "analyst_id"),
     Index("ix_budget_account_dataset_id", "dataset_id"),
-    postgresql_with={"fillfactor": 50},  # hot rows are updated in place
+    postgresql_with={"fillfactor": 50},  # leaves space to update rows in place
 )
 
 _index_where("budget_account_frozen", "frozen = 1", budget_account.c.id)
@@ -264,7 +270,7 @@ query = _table(
     Column("request", Bytes, nullable=False),
     Column("eps_n", Big, nullable=False),
     Column("delta_a", Big, nullable=False),
-    Column("state", Small, nullable=False),  # storage.ledger.requests.QueryState
+    Column("state", Small, nullable=False),  # number of a ``storage.ledger.requests.QueryState``
     Column("attempt", Int, nullable=False, server_default="1"),
     Column("attempt_us", Big, nullable=False),  # when the current attempt began
     Column("lease_until", Big, nullable=False),
@@ -276,10 +282,10 @@ query = _table(
     Column("release_us", Big),
     # The number of the canonical form in which ``request`` is stored.
     Column("form", Small, nullable=False, server_default=text("1")),
-    # Random bytes that salt the digests of this query in the journal. It is null for queries that
-    # had ended before schema 0008: their rows never change, and one digest covers all of them.
+    # Random bytes that salt the digests of this query in the journal. They are null for queries
+    # that had ended before schema 0008: their rows never change, and one digest covers all of them.
     Column("salt", Bytes),
-    Column("rho_f", Big),  # null before schema 0009, as the next
+    Column("rho_f", Big),  # the ρ of the charge; null before schema 0009, as ``unpriced`` is
     Column("unpriced", Big),
     Column("limited_key", String),  # the API key whose own account was charged as well, or null
     UniqueConstraint("analyst_id", "idem_key"),
@@ -297,7 +303,7 @@ entry = _table(
     "entry",
     Column("account_id", Big, nullable=False),
     Column("seq", Big, nullable=False),
-    Column("kind", Small, nullable=False),  # storage.journal.layouts.EntryKind
+    Column("kind", Small, nullable=False),  # the number of a ``storage.journal.layouts.EntryKind``
     Column("query_id", UuidBytes),
     Column("actor", Big, nullable=False),
     Column("d_eps_n", Big, nullable=False),
@@ -313,7 +319,9 @@ entry = _table(
     # the change of δ_c.
     Column("d_rho_f", Big),
     Column("d_unpriced", Big),
-    Column("d_gaussian", Big),  # of limits since schema 0010; null elsewhere
+    # The change of the permission of releases without a finite ε. It is null before schema 0010,
+    # and in all entries that do not change a limit.
+    Column("d_gaussian", Big),
     PrimaryKeyConstraint("account_id", "seq"),
     # Prevents a second charge or release of a query on one account. The column of the query comes
     # first, so that this index also finds all entries of a query.
@@ -345,9 +353,10 @@ settlement = _table(
 refusal = _table(
     "refusal",
     Column("analyst_id", Big, nullable=False),
-    Column("dataset", String, nullable=False),  # as named in the request; "" if not read
+    # The dataset as named in the request; "" if it is not certain that the analyst may see it.
+    Column("dataset", String, nullable=False),
     Column("type", String, nullable=False),  # the last part of the problem's type
-    Column("hour_us", Big, nullable=False),  # when the hour began
+    Column("hour_us", Big, nullable=False),  # when the hour of the refusals began
     Column("refusals", Big, nullable=False),
     PrimaryKeyConstraint("analyst_id", "dataset", "type", "hour_us"),
     CheckConstraint("refusals > 0", name="refusals"),
@@ -370,10 +379,10 @@ journal = _table(
     Column("stream", Big, nullable=False),
     Column("seq", Big, nullable=False),
     Column("at_us", Big, nullable=False),
-    Column("kind", Small, nullable=False),  # storage.journal.facts.FactKind
+    Column("kind", Small, nullable=False),  # the number of a ``storage.journal.facts.FactKind``
     Column("actor", Big, nullable=False),
     Column("subject", Bytes, nullable=False),
-    Column("fact", String, nullable=False),  # canonical JSON
+    Column("fact", String, nullable=False),  # what the fact states, as canonical JSON
     Column("digest", Bytes, nullable=False),
     Column("head", Bytes, nullable=False),
     PrimaryKeyConstraint("stream", "seq"),

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Dialect, Integer, LargeBinary, SmallInteger, 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-#: 64-bit whole numbers: ids, amounts, microseconds.
+#: The type of 64-bit whole numbers, such as ids, amounts and microseconds.
 Big = BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
 Int = Integer().with_variant(sqlite.INTEGER(), "sqlite")
 Small = SmallInteger().with_variant(sqlite.INTEGER(), "sqlite")

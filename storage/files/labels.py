@@ -149,7 +149,8 @@ class TextLabels(_Labels[str]):
             len(self), pa.py_buffer(self._offsets), pa.py_buffer(self._text)
         )
         indices = pc.index_in(names.cast(pa.large_string()), value_set=labels)
-        # A missing name gets the code −1, as an unknown name does, because no label is missing.
+        # No list of labels has a missing name. So a missing name gets the code −1, as an unknown
+        # name does.
         codes: NDArray[np.int32] = indices.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 
@@ -229,7 +230,7 @@ def as_integers(names: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     import pyarrow as pa
 
     if pa.types.is_integer(names.type):
-        if pa.types.is_uint64(names.type):  # numbers from 2⁶³ on must not become negative
+        if pa.types.is_uint64(names.type):  # numbers from 2⁶³ on do not fit, so they are invalid
             names = names.cast(pa.decimal128(20, 0)).cast(pa.string())
         else:
             valid = np.asarray(names.is_valid())

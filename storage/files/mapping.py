@@ -23,7 +23,7 @@ def map_array(path: Path) -> NDArray[Any]:
     Its base is a ``MappedArray``: compiled kernels accept plain arrays and not their subclasses.
     Raises: ValueError or EOFError if the file is cut or damaged; OSError.
     """
-    # The import is here, so that programs that map no records do not load the library.
+    # The library pyarrow is imported here, so that programs that map no records do not load it.
     import pyarrow as pa
 
     with path.open("rb") as file:

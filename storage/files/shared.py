@@ -100,7 +100,7 @@ class Shared:
         """All files below a folder, each with the time of its writing in seconds since 1970."""
         written = {}
         for path in (self._root / folder).rglob("*"):
-            with suppress(FileNotFoundError):  # the file's own process may remove it meanwhile
+            with suppress(FileNotFoundError):  # another process may remove the file meanwhile
                 if path.is_file():
                     written[str(path.relative_to(self._root))] = path.stat().st_mtime
         return written

@@ -89,7 +89,7 @@ def _parse(lines: Lines, width: int, integers: bool) -> list[Any]:
     if integers and not lines.content.translate(None, INTEGER_BYTES):
         try:
             return _columns(lines, width, pa.int64())
-        except pa.ArrowInvalid:  # an empty cell, a minus inside a number, a number above 64 bits
+        except pa.ArrowInvalid:  # a cell is empty, has a minus inside, or exceeds 64 bits
             pass
     try:
         return _columns(lines, width, pa.dictionary(pa.int32(), pa.string()))

@@ -93,5 +93,6 @@ def _lines(content: bytes, first: int, count: int) -> Lines:
         for line, text in enumerate(content.split(b"\n"), first):
             if b"\r" in text[:-1]:
                 refuse(("line", line), "csv", f"line {line} holds a carriage return")
-        # A carriage return at the end of the file is accepted: a line feed was appended to it.
+        # A carriage return at the end of the whole file is accepted, because the caller has
+        # appended a line feed to it.
     return Lines(content, first, count)

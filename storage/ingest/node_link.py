@@ -41,7 +41,7 @@ def _parse(content: bytes) -> dict[str, Any]:
         document = json.loads(content.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
         refuse(WHOLE, "encoding", "the document is not UTF-8")
-    except (ValueError, RecursionError):  # also raised for integers with thousands of digits
+    except (ValueError, RecursionError):  # integers of thousands of digits raise ValueError too
         refuse(WHOLE, "json", "the document is not JSON, or nested too deeply")
     if not isinstance(document, dict):
         _refuse_form()

@@ -48,7 +48,7 @@ def read_node_list(
     if pc.all(pc.match_substring_regex(listed, INTEGER)).as_py():
         try:
             return IntegerLabels.of(listed.cast(pa.int64()).to_numpy())
-        except pa.ArrowInvalid:  # a number does not fit 64 bits
+        except pa.ArrowInvalid:  # a number does not fit 64 bits, so the names stay texts
             pass
     return TextLabels.of(listed)
 

@@ -19,7 +19,8 @@ from storage.journal.facts import FIRST_CHANGE, FIRST_UNTOLD
 
 #: The name shown for the operator, who acts at the command line without a key.
 OPERATOR_NAME = "(operator)"
-#: Actions of old lines that no page shows: their moment reveals how long records took to prepare.
+#: Actions of lines from before the journal that no page shows, because their moment reveals how
+#: long records took to prepare.
 UNTOLD = ("records.publish",)
 #: The most lines with the same timestamp that a page may skip to reach its cursor. This bounds the
 #: cost of a cursor that a client made up.
@@ -54,8 +55,8 @@ def _lines(at_us: int | None, rows: int) -> Select[Any]:
     facts, old = _FACTS, _OLD
     if at_us is not None:
         facts, old = facts.where(_j.at_us <= at_us), old.where(_a.at_us <= at_us)
-    # Each of the two tables is sorted and limited before the union. So its index is used, and no
-    # line that cannot be on the page is read.
+    # The tables ``journal`` and ``audit`` are each sorted and limited before their union. So their
+    # indexes are used, and no line that cannot be on the page is read.
     newest = (
         facts.order_by(_j.at_us.desc(), _j.stream.desc(), _j.seq.desc()).limit(rows).subquery(),
         old.order_by(_a.at_us.desc(), _a.id.desc()).limit(rows).subquery(),

@@ -37,7 +37,7 @@ class CertificateKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = Lock()
-        #: The keys that were read, in the order of their facts.
+        #: The public keys that were read, in the order of their facts.
         self._keys: list[PublicKey] = []
         self._read_us = 0
 

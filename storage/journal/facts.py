@@ -37,19 +37,20 @@ class FactKind(IntEnum):
     REQUEST = 44
     CERTIFICATE_KEY = 45
     # No page shows facts of the following kinds: rows that existed before the journal, the first
-    # key of a user, and versions. Danger: the moment at which a version is ready reveals how long
-    # its records took to prepare.
+    # key of a user, and versions of records. Danger: the moment at which a version is ready reveals
+    # how long its records took to prepare.
     UNTOLD_USER = 96
     UNTOLD_KEY = 97
     UNTOLD_DATASET = 98
     UNTOLD_VERSION = 99
-    #: A fact of the first start from which on the service publishes heads of accounts. If a later
-    #: start finds no file of heads, the file was lost.
+    #: The fact that the service publishes heads of accounts from this start on. If a later start
+    #: finds no file of heads, the file was lost.
     UNTOLD_HEADS = 103
 
 
-#: The smallest number of a kind that states a change, and the smallest that no page shows. They are
-#: literals in the SQL text, so that the partial index ``journal_changes`` is used.
+#: The smallest number of a kind of facts that states a change, and the smallest of a kind that no
+#: page shows. They are literals in the SQL text, so that the partial index ``journal_changes`` is
+#: used.
 FIRST_CHANGE: ColumnElement[int] = literal_column("32")
 FIRST_UNTOLD: ColumnElement[int] = literal_column("64")
 

@@ -85,12 +85,12 @@ _ENTRY_IN_RHO = {
     length: Layout(b"privypurse entry 3", f"q q {length}s q q q q q q") for length in (0, 16)
 }
 #: The encoding of entries that change a limit. The change of δ_c takes the place of the number of
-#: releases. After it comes the change of the permission: 1, 0 or −1.
+#: releases. After it comes the change of the permission of releases without a finite ε: 1, 0 or −1.
 _ENTRY_OF_LIMIT = {
     length: Layout(b"privypurse entry 4", f"q q {length}s q q q q q q q") for length in (0, 16)
 }
-#: The subject of an account's first entry: its rank, dataset and analyst; id 0 stands for all. The
-#: second has the id of an API key as well.
+#: The subject of an account's first entry, in two encodings: its rank, dataset and analyst; id 0
+#: stands for all. The second encoding has the id of an API key as well.
 _ACCOUNT = Layout(b"privypurse account 1", "q q q").digest
 _KEY_ACCOUNT = Layout(b"privypurse key account 1", "q q q").digest
 #: The subject of a charge: the ids of the query, analyst and dataset; the idempotency key, the hash

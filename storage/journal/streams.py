@@ -125,8 +125,8 @@ def read_tips(connection: Connection) -> list[Tip]:
     current = {id: opened_us for id, opened_us, *_ in rows}
     opened, named = _NAMES.get(connection.engine, ({}, set()))
     if not opened.items() <= current.items():
-        # Danger: a restored backup lacks streams whose first facts are in the cache. Other streams
-        # that only these facts named are tips again, so the cache is emptied and all first facts
+        # Danger: a restored backup lacks streams whose first facts are in the cache. Streams that
+        # only these facts named must be returned again. So the cache is emptied and all first facts
         # are read again.
         opened, named = {}, set()
     new = current.keys() - opened.keys()

@@ -49,8 +49,8 @@ class Writer:
     ) -> None:
         self._database, self._run, self._on_alarm = database, run, on_alarm
         self._most = MOST_INLINE if database.embedded else MOST
-        # Two threads, because a call that waits for the write lock must not delay the commit that
-        # frees it.
+        # There are two threads, because a call that waits for the write lock must not delay the
+        # commit that frees it.
         self._disk: Executor = ThreadPoolExecutor(1, thread_name_prefix="commit")
         self._thread: Executor = ThreadPoolExecutor(1, thread_name_prefix="writer")
         self._closed = False
@@ -151,7 +151,7 @@ class Writer:
                     await commit
                 return outcomes
             except Again:
-                pass  # nothing is written; the thread below may wait for the lock
+                pass  # nothing is written; the thread below tries again, and may wait for the lock
         return await self.alone(partial(self._database.write, work))
 
 

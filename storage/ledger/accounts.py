@@ -39,7 +39,7 @@ SUMS = tuple(_a[measure.charged] for measure in MEASURES)
 #: The columns with the signed amounts by which an entry changes its account, one per measure.
 MOVED = tuple(measure.moved for measure in MEASURES)
 #: The columns with the signed amounts of an entry that changes a limit: one per measure, and the
-#: change of the permission.
+#: change of the permission of releases without a finite ε.
 MOVED_LIMIT = (*MOVED, MOVED_GAUSSIAN)
 #: The columns of an account from which ``AccountBalance.of`` makes a balance, in their order: the
 #: freeze, the end, the limits and the sums of charges.
@@ -105,7 +105,7 @@ class AccountBalance(NamedTuple):
     @property
     def has_rho(self) -> bool:
         """Whether charges may also fit by their ρ."""
-        return self.limits[3] > 0  # δ_c
+        return self.limits[3] > 0  # δ_c, which is 0 in accounts without a limit in ρ
 
     @property
     def remaining(self) -> PrivacyLoss:

@@ -54,9 +54,9 @@ ACCOUNTS = Each(
         .with_for_update(key_share=True, of=budget_account)
     ),
 )
-#: Reads the current version of each dataset. Danger: the account of its cap must be locked first.
-#: Publishing or withdrawing a version locks that account too, so the version cannot change before
-#: the commit.
+#: Reads the current version of each dataset. Danger: the account of all analysts on the dataset
+#: must be locked first. Publishing or withdrawing a version locks that account too, so the version
+#: cannot change before the commit.
 VERSIONS = Each(
     (_d.id,),
     lambda each: select(_d.id, _d.version, now_us().label("now")).where(_d.id == each.id),
@@ -115,8 +115,9 @@ class _Batch:
     #: 32 random bytes per request, joined. They salt the digests of private values in the journal,
     #: so that nobody can confirm a guess of such a value.
     salts: bytes
-    #: For each pair of a dataset and an analyst, its accounts in the order of locking; None stands
-    #: for an account that does not exist.
+    #: For each pair of a dataset and an analyst, the accounts that the analyst's queries on the
+    #: dataset are charged to, in the order of locking. None stands for an account that does not
+    #: exist.
     pairs: dict[tuple[int, int], Sequence[_Charging | None]] = field(default_factory=dict)
     queries: list[dict[str, Any]] = field(default_factory=list)
     facts: list[Fact] = field(default_factory=list)
@@ -141,8 +142,8 @@ class _Batch:
             if limited is None:
                 return NotFound("the key has no account")
             accounts.insert(0, limited)
-        # An account is judged at the moment of this transaction, and not at that of the look-up,
-        # because its end may lie between the two.
+        # Each account is checked as of the moment of this transaction, and not of the earlier
+        # look-up, because the account may end between the two.
         _, version, at_us = self.versions[request.dataset_id]
         refusal = refusal_of([account.balance for account in accounts], request.charge, at_us)
         if refusal is not None:

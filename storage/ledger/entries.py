@@ -64,7 +64,7 @@ def _limits_hold(change: Sequence[Any]) -> ColumnElement[bool]:
 CHARGE = _change(_fits, SUMS)
 CHANGES: dict[EntryKind, Each] = {
     EntryKind.CHARGE: CHARGE,
-    EntryKind.RELEASE: _change(None, SUMS),  # the amounts are negative
+    EntryKind.RELEASE: _change(None, SUMS),  # a release of a charge has negative amounts
     EntryKind.LIMIT_CHANGE: _change(_limits_hold, LIMITS),
     EntryKind.FREEZE: _change(lambda _: _c.frozen == 0, frozen=1),
     # Adds the charges that were lost when an old backup was restored, and then unfreezes the
@@ -72,8 +72,8 @@ CHANGES: dict[EntryKind, Each] = {
     EntryKind.UNFREEZE: _change(lambda _: _c.frozen == 1, SUMS, frozen=0),
     EntryKind.GENESIS: _change(lambda _: _c.seq == 0, LIMITS),
 }
-#: Charges the ρ of earlier queries, when an account first counts in ρ. It is no new release, so it
-#: is possible while the account is frozen.
+#: Charges the ρ of earlier queries, when an account first counts in ρ. This charge is for no new
+#: release, so it is possible while the account is frozen.
 FILL = _change(lambda charge: admits(LIMITS, SUMS, charge), SUMS)
 #: One cause, such as the charge for a query, makes an entry on each of several accounts. These
 #: columns differ between those entries, which share the values of all other columns.
@@ -169,8 +169,8 @@ def change_account(
     account.add(SharedEntry(cause))
     fills = cause.kind == EntryKind.CHARGE and cause.query_id is None
     change = FILL if fills else CHANGES[cause.kind]
-    # The amounts of the cause are written. Those of a limit include the change of the permission,
-    # which ``account.values`` lacks.
+    # The amounts come from the cause of the entry. If the cause changes a limit, they include the
+    # change of the permission of releases without a finite ε, which ``account.values`` lacks.
     values = (row.id, row.seq, account.head, account.seq, *cause.amounts)
     if not change.of_each(connection, [values])():
         return None

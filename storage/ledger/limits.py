@@ -133,7 +133,7 @@ def set_limit(
     causes.append(Cause(EntryKind.LIMIT_CHANGE, actor_id, at_us, more))
     for seq, cause in enumerate(causes, start=before.seq):
         if change_account(connection, before.id, cause, seen=seq) is None:
-            raise Again  # the account has changed meanwhile: start again
+            raise Again  # the account has changed meanwhile, so the transaction starts again
     account = Account(limit, charged)
     changed = replace(before, account=account, seq=before.seq + len(causes))
     return _with_end(connection, changed, end), True

@@ -15,15 +15,16 @@ from storage.ledger.accounts import SUMS
 #: Danger: a sum of 64-bit amounts may exceed 64 bits. So the database adds the upper and the lower
 #: half of each amount separately; a half of at most 2³² can be added two thousand million times.
 _HALF = 1 << 32
-#: If at most one dataset in this many is named, an index finds the accounts of each. Otherwise one
-#: pass over all accounts adds them up: reading an account by an index takes several times as long.
+#: If the totals of at most one dataset in this many are read, an index finds the accounts of each.
+#: Otherwise one pass over all accounts adds them up: reading an account by an index takes several
+#: times as long.
 _FEW = 4
 
 
 _a = budget_account.c
 _RANK = int(AccountRank.ANALYST_ON_DATASET)
-#: Sums of ε and δ alone. Accounts begin to count ρ at different moments, so sums of ρ would say
-#: nothing.
+#: Sums of ε and δ, and none of ρ. Accounts begin to count ρ at different moments, so a sum of their
+#: ρ would have no meaning.
 _SUMS = (
     func.count(),
     *(func.sum(part) for column in SUMS[:2] for part in (column // _HALF, column % _HALF)),

@@ -63,7 +63,7 @@ class Sessions:
         """
 
         def work(connection: Connection) -> str:
-            # Without the lock, two sign-ins of one user would both issue a key.
+            # Without the lock, two concurrent sign-ins of one user would both issue a key.
             lock_for_transaction(connection, USERS_LOCK)
             valid = select(_k.id).where(_k.user_id == user.id, _k.revoked_us.is_(None))
             key_id = connection.execute(valid.limit(1)).scalar_one_or_none()

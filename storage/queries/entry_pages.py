@@ -150,8 +150,8 @@ def _own_page(
 
 def _is_of(kind: EntryKind) -> list[ColumnElement[bool]]:
     """The conditions of entries of this kind."""
-    # The second condition is a literal in the SQL text, so that the partial index
-    # ``entry_no_charge`` serves.
+    # The condition that an entry is no charge is a literal in the SQL text, so that the partial
+    # index ``entry_no_charge`` is used.
     no_charge = [] if kind == EntryKind.CHARGE else [_e.kind > literal_column("1")]
     return [_e.kind == int(kind), *no_charge]
 

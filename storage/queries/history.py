@@ -187,9 +187,9 @@ class Queries:
         """
         of_it = [_each.c.dataset_id == _datasets.c.id]
         if before is not None:
-            # Several queries may have the moment of the last query on the previous page, so the ids
-            # are compared as well. The first condition follows from the second, and lets the
-            # database use an index.
+            # Several queries may have the same moment as the last query on the previous page, so
+            # the ids are compared as well. The first of the two conditions follows from the second,
+            # and lets the database use an index.
             of_it.append(_each.c.created_us <= before[0])
             of_it.append(tuple_(_each.c.created_us, _each.c.id) < tuple_(*before))
         moment = _each.c.created_us

@@ -181,7 +181,8 @@ def limits_set_at(database: Database, accounts: Collection[int]) -> dict[int, in
         _e.kind.in_([int(EntryKind.GENESIS), int(EntryKind.LIMIT_CHANGE)]),
     )
     with database.read() as connection:
-        return dict(sorted(map(tuple, connection.execute(setting))))  # the last number wins
+        # If the rows list several numbers of one account, the dict has the last of them.
+        return dict(sorted(map(tuple, connection.execute(setting))))
 
 
 def changed_accounts(database: Database, since_us: int, until_us: int) -> list[AccountRow]:

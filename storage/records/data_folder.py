@@ -92,7 +92,7 @@ class Files:
         oldest = time.time() - AGE
         for pattern in ("incoming/*", "cluster/*", "datasets/*/staging-*", "datasets/*/.*"):
             for path in self.root.glob(pattern):
-                with suppress(FileNotFoundError):  # the file's own process may remove it meanwhile
+                with suppress(FileNotFoundError):  # another process may remove the file meanwhile
                     if path.stat().st_mtime >= oldest:
                         continue
                     if path.is_dir():

@@ -25,7 +25,7 @@ from storage.files.manifest import (
 from storage.records.data_folder import Files
 from storage.records.preparation import open_records
 
-#: A dataset id and a version.
+#: The key of a version: the id of the dataset and the number of the version.
 VersionKey = tuple[int, int]
 
 
@@ -34,8 +34,8 @@ class _OpenVersion(NamedTuple):
     folder: Path
     manifest: bytes
     #: The instant of the monotonic clock, in seconds, from which queries may read the version.
-    #: Danger: the time to open a version depends on its records. So this is a public instant if
-    #: another process published the version.
+    #: Danger: the time to open a version depends on its records. So if another process published
+    #: the version, this instant is one that does not depend on the records.
     visible_from: float
 
 

@@ -86,7 +86,7 @@ def prepare_upload(
             persons=None if key is None else Truncation(dataset.records_per_person, key),
             scratch=folder.parent,
             # While a file is read, the share of it that was read is unknown and is reported as 0.
-            # The calls are needed nevertheless, because an exception of ``progress`` stops the
+            # ``progress`` is called nevertheless, because an exception that it raises stops the
             # work.
             between=lambda: progress(0.0) if progress is not None else None,
         )
@@ -193,7 +193,8 @@ def _parts_within(memory: int, nodes: int, edges: int, executor: Executor) -> in
 def _graph_arrays(
     graph: CodedGraph, executor: Executor, work_limit: int, parts: int, progress: Progress | None
 ) -> dict[str, NDArray[Any]]:
-    # The import is here, so that the first upload loads these kernels and not the start.
+    # The kernels are imported here, so that the first upload loads them and not the start of the
+    # service.
     from mechanisms.kernels.graphs.preparation import (
         preparation_work,
         prepare_graph,

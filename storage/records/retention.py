@@ -14,8 +14,8 @@ from storage.records.tickets import OF_UPLOAD
 AGE = 86_400.0
 #: The name of the file in an object store that states which ledger owns the store.
 OWNER = "ledger"
-#: The name of a folder below ``arrays/``, which holds the prepared version of one upload: its id
-#: and random digits.
+#: The name of a folder below ``arrays/`` with the prepared version of one upload. The name consists
+#: of the id of the upload and of random digits.
 ARRAYS = re.compile(r"([0-9]{1,18})-[0-9a-f]{32}")
 
 

@@ -25,7 +25,7 @@ from storage.files.shared import Content, Shared
 from storage.records.retention import OWNER
 from storage.s3.objects import ObjectStore
 
-#: Seconds between two comparisons of the local folder with the store.
+#: Seconds between two comparisons of the local folder with the object store.
 LOOK = 60.0
 #: The most seconds that a process waits at its end for files to be removed from the store.
 CLOSING = 5.0
@@ -186,7 +186,7 @@ class CachedStore(Shared):
                 with self._partial() as partial:
                     self._store.get(name, partial)
                     self._make_room(partial.stat().st_size)
-                    sync(partial)  # a power cut must leave no incomplete file with a final name
+                    sync(partial)  # or a power cut could leave an incomplete file with a final name
                     self._place(partial, path)
             except StoreFailed:
                 fetch.failed = time.monotonic()
@@ -195,7 +195,7 @@ class CachedStore(Shared):
     @contextmanager
     def _partial(self) -> Iterator[Path]:
         """A path for a new file, which the end of the block removes unless it was renamed."""
-        make_folder(self._root)  # an operator may have removed it
+        make_folder(self._root)  # an operator may have removed the folder
         path = self._root / f".{token_hex(16)}"
         try:
             yield path

@@ -40,7 +40,7 @@ class ObjectStore:
             endpoint_url=endpoint,
             use_listings_cache=False,
             skip_instance_cache=True,
-            max_concurrency=1,  # every part in transfer takes memory
+            max_concurrency=1,  # one part at a time, because each part in transfer takes memory
             config_kwargs={
                 "connect_timeout": CONNECT,
                 "read_timeout": SILENCE,
@@ -110,7 +110,7 @@ def _failures(needs_bucket: bool = False) -> Iterator[None]:
             raise StoreFailed("the store of prepared records has no such bucket") from None
         raise
     except FileExistsError:
-        raise  # only ``put_new`` causes this error, and it ignores it
+        raise  # only ``put_new`` causes this error, and ``put_new`` ignores it
     except Exception as error:
         # Danger: errors of the library quote addresses and names. So only their class is reported.
         kind = type(error).__name__

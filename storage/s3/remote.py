@@ -57,8 +57,8 @@ class RemoteFiles(Files):
         super().sweep(references)
         oldest = time.time() - AGE
         stored = self._store.names("")
-        # Danger: rows must be read after the listing. Then they name every listed file that was
-        # published meanwhile, and the sweep keeps it.
+        # Danger: the rows of the database must be read after the files are listed. Then the rows
+        # name every listed file that was published meanwhile, and the sweep keeps it.
         referred = references()
         failed: StoreFailed | None = None
         for name, written in stored.items():
@@ -70,7 +70,7 @@ class RemoteFiles(Files):
                 except StoreFailed as error:
                     if not self._store.answers():
                         raise
-                    failed = error  # the sweep goes on with the others
+                    failed = error  # raised later, after the sweep has tried the other files
         if failed is not None:
             raise failed
 
@@ -163,7 +163,7 @@ class RemoteFiles(Files):
             raise
 
     def _remove(self, name: str) -> None:
-        # Danger: an earlier removal may have been interrupted. The names are those that the store
-        # lists, and not those of a manifest, so a repeated call removes what remains.
+        # Danger: an earlier removal may have been interrupted. The names of the files come from a
+        # listing of the store, and not from a manifest, so a repeated call removes what remains.
         for file in self._store.names(name):
             self._store.remove(file)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 #: Seconds to wait for a connection.
 CONNECT_SECONDS = 10
-#: A name with a dot is left out: nobody could tell which dot of ``schema.table`` divides it.
+#: A table is not listed if its name or its schema's has a dot, because nobody could tell which dot
+#: of ``schema.table`` divides the two.
 _TABLES = (
     "SELECT table_schema || '.' || table_name FROM information_schema.tables"
     " WHERE table_schema NOT IN ('information_schema', 'pg_catalog')"

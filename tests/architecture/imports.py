@@ -17,11 +17,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("accounting", "mechanisms", "storage", "app", "privypurse")
-#: Where a package lies, unless at the root under its own name.
+#: The folder of each package that does not lie at the root of the repository under its own name.
 FOLDERS = {"privypurse": "client/privypurse"}
 
 
-#: What is there with the extra ``cluster`` or ``s3`` alone, and for one package alone.
+#: Third-party packages that only the extras ``cluster`` and ``s3`` install. Of ``app``, only
+#: ``app.cluster`` may import some of them.
 OPTIONAL = frozenset({"dask", "distributed", "s3fs"})
 
 
@@ -31,7 +32,8 @@ def declared() -> frozenset[str]:
     optional = project["optional-dependencies"]
     entries = project["dependencies"] + optional["cluster"] + optional["s3"]
     names = (re.split(r"[^\w-]", entry)[0] for entry in entries)
-    # Import names that differ from the package's, and parts of fastapi, pydantic, jinja2 and mcp.
+    # ``renamed`` are import names that differ from the name of their package. ``parts`` are
+    # packages that fastapi, pydantic, jinja2 and mcp install.
     renamed = {"jwt", "markdown_it"}
     parts = {"starlette", "pydantic_core", "annotated_types", "markupsafe", "httpx2"}
     return frozenset(name.replace("-", "_") for name in names) | renamed | parts
@@ -46,12 +48,14 @@ class Rule:
 
     package: str
     internal: frozenset[str]
-    #: Of the packages that the project declares; None: any of them.
+    #: The third-party packages that ``package`` may import; None allows all packages that the
+    #: project declares.
     third_party: frozenset[str] | None
     forbidden: frozenset[str] = frozenset()
 
 
-#: Clocks, settings, logs, databases, networks and global random state: anything but arithmetic.
+#: Modules that pure code must not import: clocks, settings, logs, databases, networks and global
+#: random state.
 IMPURE = frozenset(
     {
         "asyncio",
@@ -80,7 +84,8 @@ SQL_MODULES = frozenset({"sqlalchemy", "alembic", "psycopg", "sqlite3"})
 
 RULES = (
     Rule(
-        # Amounts and the base of bodies are as pure as queries: pydantic and accounting alone.
+        # Query code reads no clock, setting or network. These modules of ``app.contract`` do not
+        # either, so query code may import them.
         "app.queries",
         frozenset(
             {
@@ -109,28 +114,31 @@ RULES = (
         IMPURE,
     ),
     Rule("accounting", frozenset({"accounting"}), frozenset(), IMPURE),
-    # Loaded by `privypurse mcp` alone, with the extra `mcp`.
+    # The bridge of `privypurse mcp` is loaded by this command alone, with the packages of the extra
+    # `mcp`.
     Rule(
         "privypurse.cli.bridge",
         frozenset({"privypurse"}),
         frozenset({"mcp", "httpx2"}),
         SQL_MODULES,
     ),
-    # The command alone imports typer: the library must load without it.
+    # Only the command line of the client may import typer: the library must load without it.
     Rule(
         "privypurse.cli",
         frozenset({"privypurse"}),
         frozenset({"httpx", "numpy", "typer"}),
         SQL_MODULES,
     ),
-    # Reads tables of databases on the owner's machine, by drivers that are imported on use.
+    # The workshop reads tables of databases on the owner's machine. It imports a database driver
+    # only when that driver is needed.
     Rule(
         "privypurse.workshop",
         frozenset({"privypurse"}),
         frozenset(),
         frozenset({"privypurse.cli", "privypurse.client", "privypurse.connection", "httpx"}),
     ),
-    # Installed by itself; NumPy and Arrow are used if they are installed.
+    # The client can be installed without the service. It uses NumPy and Arrow only if they are
+    # installed.
     Rule(
         "privypurse",
         frozenset({"privypurse"}),
@@ -139,7 +147,7 @@ RULES = (
     ),
 )
 
-#: Where text for a person at a terminal is made.
+#: The files that may print, because they make text for a person at a terminal.
 MAY_PRINT = re.compile(r"^(app/cli/|app/check\.py|app/demo/|benchmarks/)")
 
 SQL_TEXT = re.compile(

@@ -6,7 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-#: A variable is a noun: the row, the request, the outcome, the remaining budget.
+#: Banned names of variables. A variable is a noun that says what it is: the row, the request, the
+#: outcome, the remaining budget.
 VARIABLES = frozenset(
     {
         "asked",
@@ -22,14 +23,14 @@ VARIABLES = frozenset(
         "wanted",
     }
 )
-#: A class is a noun too.
+#: Banned names of classes, which must be nouns as well.
 CLASSES = frozenset({"Asked", "Asking", "Hidden", "Known", "Leaning", "Made", "Standing", "Told"})
 _WORDS = re.compile(rf"(?<![A-Za-z0-9])_*(?:{'|'.join(sorted(CLASSES | VARIABLES))})(?![\w])")
 
 
 def banned(source: str) -> list[str]:
     """The banned names that a file binds, each with its line."""
-    # Most files contain none of the words, and to walk a tree takes longer than to search a text.
+    # Most files contain no banned word, and a text search is faster than a walk over a syntax tree.
     if not _WORDS.search(source):
         return []
     return sorted(

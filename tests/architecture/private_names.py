@@ -21,7 +21,8 @@ from tests.architecture.imports import ROOT
 from tests.architecture.rooms import module_of, sources
 
 PROJECT = frozenset({"accounting", "mechanisms", "storage", "app", "privypurse", "tests"})
-#: Documented for everyone: the interface of named tuples, and the value of an enumeration.
+#: Names with an underscore that Python documents: the interface of named tuples, and the value of
+#: an enumeration.
 DOCUMENTED = frozenset({"_make", "_fields", "_replace", "_asdict", "_value_"})
 _BY_NAME = {"getattr": 1, "setattr": 1, "hasattr": 1, "delattr": 1}
 _OWN = ("self", "cls", "super()", "type(self)")
@@ -65,7 +66,7 @@ def findings(path: Path, source: str, classes: Mapping[str, Class]) -> Iterator[
         for receiver, name in _taken(node):
             if not is_private(name):
                 continue
-            # Written out here alone: to write out every receiver would take most of the time.
+            # ``unparse`` is slow, so the receiver is turned into text only if the name is private.
             own = receiver is not None and ast.unparse(receiver) in _OWN
             if not own or name in of_libraries.get(node, ()):
                 yield Finding(file, name)
@@ -130,10 +131,11 @@ def _private_names(module: str, name: str) -> frozenset[str]:
     for base in inspect.getmro(kind) if inspect.isclass(kind) else ():
         names |= set(vars(base))
         try:
-            # A function of the module may assign to the object, so the class is not enough.
+            # Functions outside the class may set private attributes too, so the whole module is
+            # searched.
             names |= set(re.findall(r"\b_\w+", inspect.getsource(inspect.getmodule(base) or base)))
         except (OSError, TypeError):
-            continue  # written in C: ``vars`` has all names
+            continue  # A class written in C has no Python source, but ``vars`` lists all its names.
     return frozenset(filter(is_private, names))
 
 

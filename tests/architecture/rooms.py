@@ -15,7 +15,8 @@ from pathlib import Path
 
 from tests.architecture.imports import ROOT, imported
 
-#: Of ``mechanisms``, from the ground up.
+#: The rooms (subpackages) of ``mechanisms`` from the lowest up, each with the rooms that it may
+#: import.
 MECHANISMS = {
     "model": "",
     "kernels": "model",
@@ -29,7 +30,8 @@ MECHANISMS = {
     "distances": "selection utilities noise kernels model",
     "clustering": "distances utilities noise kernels model",
 }
-#: Of ``storage``; rooms of ``mechanisms`` bear its name.
+#: The rooms (subpackages) of ``storage``, each with the rooms that it may import. Rooms of
+#: ``mechanisms`` have the prefix ``mechanisms.``.
 STORAGE = {
     "errors": "",
     "database": "",
@@ -47,11 +49,13 @@ STORAGE = {
     "s3": "records files",
     "cluster": "files mechanisms.model mechanisms.kernels",
 }
-#: What the engine and the use cases may read of ``storage``: all but its optional parts.
+#: The rooms of ``storage`` that the engine and the use cases may import: all but the optional ones
+#: and the migrations.
 STORES = " ".join(
     f"storage.{room}" for room in STORAGE if room not in ("s3", "cluster", "migrations")
 )
-#: The doors, which only translate.
+#: The rooms (subpackages) that a door may import. Doors such as ``routes`` and ``dashboard`` only
+#: translate between the outside and use cases.
 DOOR = "http usecases queries contract config"
 APP = {
     "config": "",
@@ -67,11 +71,12 @@ APP = {
     "mcp": DOOR,
     "cluster": "config storage.cluster storage.files mechanisms.model",
     "demo": "",
-    # Start-up makes the randomness and the executor, and the warm-up prepares made-up records.
+    # At the start ``service`` creates the random source and the executor, and it prepares made-up
+    # records to warm up. So it may import ``mechanisms``.
     "service": f"config contract telemetry queries engine identity usecases http {STORES} "
     "mechanisms.model mechanisms.noise mechanisms.kernels",
     "main": "service http routes dashboard mcp usecases telemetry config",
-    # The wheel of the client carries this door and what it imports.
+    # ``check`` and everything that it imports are also in the wheel of the client.
     "check": "usecases",
     "cli": "main demo service usecases contract config",
 }
@@ -88,7 +93,7 @@ def _table() -> dict[str, frozenset[str]]:
     return table
 
 
-#: Room → the rooms that it may import, itself included.
+#: Maps each room (subpackage) to the rooms that it may import, itself included.
 TABLE = _table()
 
 
@@ -132,7 +137,8 @@ def arrows(path: Path, source: str) -> Iterator[Arrow]:
         if name.partition(".")[0] not in ("accounting", "mechanisms", "storage", "app"):
             continue
         target = room_of(name)
-        # ``from app import __version__``: the package itself holds nothing but its version.
+        # Every room may do ``from app import __version__``: ``app/__init__.py`` has nothing but the
+        # version.
         if target != room and target != "app.__version__":
             yield Arrow(path.as_posix(), room, target)
 

@@ -26,7 +26,8 @@ def full_run(
     (folder / "pure.py").write_text(BRANCHES)
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(test)
-    # All other plugins take longer to load than this takes to run.
+    # Only these pytest plugins are loaded, because loading all plugins takes longer than the test
+    # itself.
     plugins = ["-p", "tests.support.branch_floor", "-p", "pytest_cov.plugin", "-p", "xdist.plugin"]
     plugins += ["-p", "no:cacheprovider", "--import-mode=importlib"]
     measured = ["--cov=pure", "--cov-branch", "--cov-report="]

@@ -61,7 +61,7 @@ def test_every_package_is_in_the_image_and_in_its_context() -> None:
     for package in ("accounting", "mechanisms", "storage", "app", "client"):
         assert f"COPY {package} ./{package}" in DOCKERFILE
         assert f"!{package}/" in ignored
-    # The handbook shows the documents.
+    # The handbook of the dashboard shows the documents, so they must be in the image.
     assert "COPY docs ./docs" in DOCKERFILE
     assert "!docs/*.md" in ignored
 
@@ -71,7 +71,8 @@ def test_without_a_profile_one_service_starts_and_needs_nothing() -> None:
     default = SERVICES["privypurse"]
     assert default["volumes"] == ["data:/data"]
     assert "PURSE_DATABASE_URL" not in default["environment"]
-    # The file of a secret that nobody has made yet: empty, so there is none.
+    # A secret that nobody has made yet is read from ``deploy/none``. This file is empty, so the
+    # secret counts as missing.
     assert COMPOSE["secrets"]["purse_metrics_token"]["file"].endswith(":-./deploy/none}")
     assert (ROOT / "deploy/none").read_bytes() == b""
 
@@ -110,7 +111,8 @@ def test_secrets_are_files_of_settings() -> None:
     for name in OURS:
         assert SERVICES[name]["environment"]["PURSE_SECRETS"] == "/run/secrets"
         for secret in SERVICES[name]["secrets"]:
-            # The certificates' files are named by settings; their content is none.
+            # Each secret is a setting, or its file is named by a setting, as the files of the
+            # certificates are.
             named = f"/run/secrets/{secret}" in SERVICES[name]["environment"].values()
             assert secret.removeprefix("purse_") in Settings.model_fields or named
     for service in SERVICES.values():
@@ -121,7 +123,7 @@ def test_secrets_are_files_of_settings() -> None:
             assert not re.search(r"://\w+:[^@]*@", value)
 
 
-#: Each image of others: its variable, its tag and its digest.
+#: Each third-party image of docker-compose.yml: its variable, its tag and its digest.
 IMAGES = re.findall(
     r"\$\{([A-Z]+_IMAGE):-([a-z/]+:[^@}]+)@(sha256:[0-9a-f]{64})\}",
     (ROOT / "docker-compose.yml").read_text("utf-8"),
@@ -186,11 +188,13 @@ def test_secrets_are_made_once_and_never_committed(tmp_path: Path) -> None:
         assert unit.value == role
         authority = load_pem_x509_certificate(certificates[0]["ca.pem"].encode())
         certificate.verify_directly_issued_by(authority)
-    # As the libraries of newer versions look at them.
+    # Newer TLS libraries check certificates strictly, so the certificates must pass the strict
+    # check too.
     cluster_folder = tmp_path / "secrets" / "cluster"
     strictly = ["openssl", "verify", "-x509_strict", "-CAfile", cluster_folder / "ca.pem"]
     subprocess.run([*strictly, *(cluster_folder / f"{role}.pem" for role in ROLES)], check=True)
-    # The authority's key is nowhere: nobody signs another.
+    # The private key of the certificate authority is not kept, so nobody can sign another
+    # certificate.
     assert set(certificates[0]) == {"ca.pem"} | {
         f"{role}.{kind}" for role in ROLES for kind in ("pem", "key")
     }
@@ -242,7 +246,8 @@ def test_every_process_of_the_cluster_has_its_own_role_and_no_other() -> None:
 def test_objects_lie_in_huge_pages_from_a_checkout_and_from_the_image() -> None:
     exported = "PYTHONMALLOC=malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
     assert f"\nexport {exported}\n" in (ROOT / "run").read_text("utf-8")
-    # The kernels are timed in one stage and serve in the other.
+    # One build stage times the compiled kernels and the other runs the service, so both need the
+    # same settings of memory allocation.
     stages = DOCKERFILE.split("\nFROM ")[1:]
     assert [stage.count(exported) for stage in stages] == [1, 1]
     offered = Path("/sys/kernel/mm/transparent_hugepage/enabled")

@@ -12,10 +12,11 @@ import pytest
 from app.config.roles import Role
 from tests.architecture.imports import ROOT, imported
 
-#: The rooms that are doors; those that a later change adds are checked from their first file on.
+#: The folders of all doors, which translate between the outside and the use cases. Every file in
+#: them is checked.
 DOORS = ("app/routes", "app/dashboard", "app/cli", "app/mcp")
 ROLES = frozenset(get_args(Role))
-#: Parts of ``Services`` that are settings and use cases of no storage.
+#: The attributes of ``Services`` that a door may read directly, because they reach no storage.
 OPEN = frozenset({"settings"})
 
 

@@ -105,7 +105,8 @@ def test_what_is_allowed_passes(path: str, source: str) -> None:
 
 def test_starting_the_service_loads_no_library_it_may_never_need() -> None:
     """Readers of files and symbolic libraries cost hundreds of megabytes: imported on use."""
-    # numba imports the bare scipy package when it is there.
+    # The list names ``scipy.special`` and not ``scipy``, because numba imports the bare ``scipy``
+    # if it is installed.
     heavy = (
         "authlib",
         "dask",

@@ -13,11 +13,12 @@ from app.queries import QUERY_KINDS
 from tests.architecture.imports import ROOT
 
 FOLDERS = [ROOT / "app" / "queries" / name for name in QUERY_KINDS]
-#: The session to watch is a client: what it asks is its own choice.
+#: The demo is a client of the service, so it may name the kinds of query that it sends.
 CLIENTS = [ROOT / "app" / "demo"]
-#: The files that every folder has; many kinds have a form and a drawing of their own too.
+#: The files that the folder of every query kind must have. Many kinds also have a form and a
+#: drawing.
 FILES = {"__init__.py", "body.py", "examples.py", "answer.html"}
-#: A kind of dataset bears this name too: a text does not show which of them is meant.
+#: ``table`` is also the name of a kind of dataset, and a text does not show which of them is meant.
 OF_DATASETS = {"table"}
 NAMES = QUERY_KINDS.keys() - OF_DATASETS
 
@@ -32,7 +33,8 @@ def names_in_python(source: str) -> Iterator[str]:
     """Texts, identifiers and imports that name a kind."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            # "tree" and "tree id3", not a sentence about trees.
+            # A short text such as "tree" or "tree id3" names a query kind; a sentence about trees
+            # does not.
             if node.value.partition(" ")[0] in NAMES and node.value.count(" ") < 2:
                 yield node.value
         elif isinstance(node, ast.ImportFrom | ast.Import):

@@ -45,7 +45,8 @@ def test_no_address_or_local_path_is_locked_in(lock: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS[:2])
 def test_tests_run_against_the_versions_that_serve(lock: str) -> None:
     runtime, development = pinned(lock), pinned(LOCKS[-1])
-    # A marker may be written differently where another package wants the same one.
+    # Versions are compared without their environment markers: the marker of a package may be
+    # written differently where another package needs it too.
     versions = {name: {p.partition(" ;")[0] for p in pins} for name, pins in runtime.items()}
     expected = {
         name: {p.partition(" ;")[0] for p in development.get(name, set())} for name in runtime

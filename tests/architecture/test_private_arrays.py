@@ -15,7 +15,8 @@ FORBIDDEN = frozenset(
     {"argsort", "sort", "lexsort", "unique", "flatnonzero", "nonzero", "argwhere", "partition"}
     | {"argpartition", "sort_complex", "median", "compress", "extract", "isin", "in1d"}
 )
-#: File and called name, with the reason why it may stand there.
+#: The library calls that are allowed: the file and the called name, with the reason why the call
+#: may be there.
 ALLOWED = {
     ("kernels/graphs/graph.py", "argsort"): "preparation of an upload",
     ("kernels/graphs/graph.py", "flatnonzero"): "preparation of an upload",

@@ -14,7 +14,8 @@ from tests.process.documents import code_of, pages
 
 MACHINE_PATH = re.compile(r"(?<![\w.~-])/(?:home/\w|root/|Users/\w|work/|mnt/\w|private/\w)")
 INDEX = re.compile(r"--(?:extra-)?index-url|--find-links|/simple/")
-#: This file must name what it forbids; vendored scripts are other people's text.
+#: Files that are not checked: this file must name what it forbids, and vendored scripts are other
+#: people's text.
 EXEMPT = ("tests/architecture/test_project_files.py", "app/http/static/")
 
 
@@ -83,7 +84,8 @@ def test_the_usual_documents_are_there(name: str) -> None:
     assert (ROOT / name).stat().st_size > 500
 
 
-#: The name of a file or a folder that a line of a page makes in the current folder.
+#: Matches the name of a file or folder that a command of the documents creates in the current
+#: folder.
 MADE = re.compile(
     r"(?:[^-]> |--output |--file=|backup |mkdir -p |-m venv |certificates |mv data "
     r"|(?<!\.)open\(\")([a-z][\w.-]*)(?![\w/-])"

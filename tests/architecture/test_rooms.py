@@ -21,7 +21,7 @@ from tests.architecture.rooms import (
     sources,
 )
 
-#: Files that load modules by a name from a setting or a folder.
+#: Files that may import modules by a computed name, from a setting or from a folder.
 LOADERS = frozenset({"app/queries/__init__.py", "app/service/wings.py"})
 
 

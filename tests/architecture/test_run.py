@@ -29,7 +29,7 @@ SCRIPTS = (
     "scripts/with_docker.sh",
     "scripts/with_postgres.sh",
 )
-#: Seconds that a set-up may take beside other work.
+#: The most seconds that a set-up by ``./run`` may take on a busy machine.
 SETTING_UP = 600
 SERVE = """import os, sys
 print("served", os.environ["PURSE_DATA"], *sys.argv[1:])
@@ -192,19 +192,21 @@ def test_it_sets_up_once_and_serves_from_anywhere(checkout: Checkout, tmp_path: 
     assert (status, out, err) == (0, "served d serve --port 81\n", "")
     assert checkout.warm_log == ["started", "finished"]
 
-    # Nothing but its own commands is held back: the command line knows the rest, or refuses it.
+    # ``./run`` passes every command that is not its own on to the command line of the service,
+    # which may refuse it.
     for line in ("migrate --help", "scheduler --port 1", "x"):
         status, out, err = checkout.run(*line.split(), cwd=elsewhere, PURSE_DATA="d")
         assert (status, out, err) == (0, f"served d {line}\n", "")
 
-    # The client's commands, and its options before a command, go to the client.
+    # ``./run`` passes the client's commands, also with options before a command, on to the client.
     names = [str(one.name) for one in (*cli.registered_groups, *cli.registered_commands)]
     assert len(names) == 19
     for line in ("users list", "--url http://u --key k budgets", "--url=http://u x", *names):
         status, out, err = checkout.run(*line.split(), cwd=elsewhere)
         assert (status, out, err) == (0, f"sent {line}\n", "")
 
-    # Another lock file is installed anew, and a changed kernel is compiled anew.
+    # After a change of the lock file, ``./run`` installs the packages and compiles the kernels
+    # again.
     (checkout.root / "requirements.lock").write_text("# changed\n")
     checkout.warm_for(0)
     _, _, err = checkout.run(cwd=elsewhere)
@@ -230,7 +232,8 @@ def test_an_interrupted_set_up_resumes(checkout: Checkout) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=SETTING_UP)
 
-    # A virtual environment cut short has no working pip: it is made anew.
+    # An interrupted set-up may leave a virtual environment without a working pip. It must be
+    # created again.
     shutil.rmtree(next((checkout.root / ".venv/lib").glob("python*/site-packages/pip")))
     (checkout.root / ".venv/installed-requirements.lock").unlink()
     checkout.warm_for(0)

@@ -10,8 +10,8 @@ import pytest
 from app.demo.service import ServiceProcess
 from tests.process.session import Session
 
-#: No public intervals: none of these tests depends on them. Uploads reply when they can be queried,
-#: however busy the machine is.
+#: Settings of the services under test. Nothing waits for a public interval, because no test here
+#: depends on one. An upload replies when its records can be queried, however busy the machine is.
 QUICK = {
     "PURSE_RELEASE_INTERVAL": "0",
     "PURSE_OPENING_INTERVAL": "0",

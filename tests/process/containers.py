@@ -18,7 +18,7 @@ from tests.architecture.imports import ROOT
 from tests.process.documents import code_of, lines_of
 
 SCRIPT = ROOT / "scripts" / "with_docker.sh"
-#: Seconds for one command of the engine; building two images takes some minutes.
+#: The most seconds for one command of the container engine; to build two images takes some minutes.
 PATIENCE = 1800
 
 
@@ -33,7 +33,7 @@ def engine(*ports: int) -> Iterator[dict[str, str]]:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 pytest.skip(f"port {port} is taken")
-    # The engine runs until the standard input of its command is closed.
+    # The container engine runs until the standard input of this command is closed.
     with subprocess.Popen(
         [str(SCRIPT), "sh", "-c", "echo : $(env | grep -E '^(DOCKER_HOST|[A-Z]+_IMAGE)='); cat"],
         stdin=subprocess.PIPE,
@@ -134,7 +134,7 @@ def wait_ready(url: str) -> None:
 
 
 def assert_version(url: str, version: str) -> None:
-    # The proxy alternates, so that this reaches both replicas.
+    # The proxy alternates between the two replicas, so these requests reach both.
     for _ in range(4):
         assert httpx.get(url + "/version", timeout=60).json()["version"] == version
 
@@ -153,7 +153,7 @@ def wait_for_targets(prometheus: str, count: int) -> None:
     def reached() -> bool:
         reply = httpx.get(f"{prometheus}/api/v1/query", params={"query": "sum(up)"}, timeout=60)
         if not reply.is_success:
-            return False  # Prometheus is still starting.
+            return False  # Prometheus is still starting, so the test asks again.
         return [one["value"][1] for one in reply.json()["data"]["result"]] == [str(count)]
 
     wait_until(reached, f"Prometheus does not reach {count}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tests.process.session import Session
 
-#: Public degree bounds: round numbers.
+#: The public bounds on the degrees of nodes in real graphs, as round numbers.
 MAX_DEGREE = {"github": 10_000, "enron": 2_000, "dblp": 500, "gowalla": 20_000}
 
 

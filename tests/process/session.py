@@ -12,7 +12,8 @@ from app.demo.service import ServiceProcess
 from tests.support.patience import PATIENCE, REPLY, WAIT
 
 EDGES = "source,target\n" + "".join(f"0,{leaf}\n" for leaf in range(1, 9))
-#: Each request would otherwise read all certificates of the system: 30 ms of work.
+#: All requests share one TLS context: otherwise each would read all certificates of the system,
+#: which takes 30 ms.
 CERTIFICATES = httpx.create_ssl_context()
 QUERY: dict[str, Any] = {
     "dataset": "star",

@@ -66,7 +66,8 @@ def test_the_bridge_serves_an_agent_that_never_sees_the_key(
     assert "key" in wrong.stderr
 
 
-#: More at the same time than this from one address, and the service closes connections.
+#: The number of calls, how many of them fit the budget, and how many run at the same time. With
+#: more connections from one address the service would close some.
 CALLS, FIT, AT_ONCE = 1000, 100, 20
 
 

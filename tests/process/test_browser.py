@@ -116,7 +116,7 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("browser")
-    # An upload is answered only once it is ready, even on a slow machine.
+    # An upload is answered only once its records are ready, even on a slow machine.
     settings = {
         "PURSE_RELEASE_INTERVAL": "0.02",
         "PURSE_OPENING_INTERVAL": "0",
@@ -168,7 +168,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         yield shop
 
 
-#: User → the pages to open; ``{tree}`` is the id of that query.
+#: Maps each user to the pages to open. ``{tree}`` stands for the id of the tree query.
 PAGES: dict[str, list[str]] = {
     "": ["/ui/sign-in", "/ui/nothing"],
     "ana": [
@@ -604,7 +604,7 @@ def test_pictures(opened: Open, shop: Shop) -> None:
         assert (Path(ROOT) / str(PICTURES) / f"{name}.png").stat().st_size > 1000
 
 
-#: Screenshots of the documentation.
+#: The screenshots for the documentation: name, user, page, and options of the browser window.
 SHOWN: list[tuple[str, str, str, dict[str, Any]]] = [
     ("budgets", "ana", "/ui/budgets", {}),
     ("burn-down", "ana", "/ui/budgets/adult", {}),

@@ -16,13 +16,13 @@ from tests.unit.benchmarks.small_experiments import EXPERIMENTS
 
 pytestmark = NEEDS_CHROMIUM
 
-#: The number of figures in the row that has most.
+#: JavaScript that returns the largest number of figures in one row of the report.
 MOST_IN_A_ROW = """() => {
   const rows = [...document.querySelectorAll("figure")].map(
     figure => Math.round(figure.getBoundingClientRect().top));
   return Math.max(...rows.map(row => rows.filter(other => other === row).length));
 }"""
-#: The labels and legends that reach beyond their plot.
+#: JavaScript that returns the labels and legends that reach beyond their plot.
 BEYOND = """() => [...document.querySelectorAll("svg")].flatMap(plot => {
   const frame = plot.getBoundingClientRect();
   return [...plot.querySelectorAll("text")].filter(text => {

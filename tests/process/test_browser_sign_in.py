@@ -92,7 +92,8 @@ def test_a_person_signs_in_renews_and_logs_out(opened: Open, site: Site) -> None
     window = opened()
     page = window.page
     with window.without_errors():
-        # Browsers ask the provider for an icon that it does not have.
+        # The browser requests an icon that the OpenID provider does not have, which would count as
+        # an error.
         page.route("**/favicon.ico", lambda route: route.fulfill(status=204))
         window.go("/ui/queries")
         assert window.is_fit() == []
@@ -103,7 +104,7 @@ def test_a_person_signs_in_renews_and_logs_out(opened: Open, site: Site) -> None
         assert (session["httpOnly"], session["sameSite"]) == (True, "Strict")
         assert not any(name.endswith(DEPARTURE) for name in cookies(window))
 
-        # The session ends when the token of the provider does; signing in again renews it.
+        # The session expires with the token of the OpenID provider; signing in again renews it.
         site.store("UPDATE web_session SET expires_us = 1")
         window.go("/ui/budgets")
         authorize(window, "pia")
@@ -124,7 +125,8 @@ def test_a_role_that_is_taken_away_is_gone_in_every_window(opened: Open, site: S
         authorize(window, "rob")
         window.page.wait_for_url(site.url + "/ui/datasets")
         assert window.page.get_by_role("link", name="Register").count() == len(roles) - 1
-        # Tokens state whole seconds; the next one counts because it is younger.
+        # Tokens state their time in whole seconds. The stored time is set back, so that the next
+        # token counts as newer.
         site.store("UPDATE identity SET issued_s = issued_s - 10")
     first.go("/ui/datasets")
     assert first.page.get_by_role("link", name="Register").count() == 0

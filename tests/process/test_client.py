@@ -16,7 +16,7 @@ from tests.process.session import Session
 from tests.support.blocked_service import BlockedService
 from tests.support.patience import PATIENCE
 
-# A service whose queries wait when the test says so.
+# Fixtures: a service whose queries the test can block, and a session on it.
 service = crash.service
 session = crash.session
 
@@ -76,7 +76,7 @@ def test_a_killed_service_gives_one_answer_for_one_charge(
 def test_waiting_shows_elapsed_against_expected_on_a_terminal(
     session: Session, service: BlockedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The answer comes when the progress line has appeared, after two seconds.
+    # The answer of the query comes only after the progress line, which appears after two seconds.
     terminal = Terminal(service.unblock)
     monkeypatch.setattr(sys, "stderr", terminal)
     service.block()

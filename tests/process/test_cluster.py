@@ -72,7 +72,8 @@ def test_a_lost_scheduler_fails_preparations_and_queries(
             assert processes.scheduler is not None
             processes.scheduler.send_signal(end)
             lost = ask("lost")
-            # The charge stays, and the key runs the query again once its lease has expired.
+            # The charge of the lost query stays, and its idempotency key runs the query again once
+            # the lease has expired.
             assert lost.status_code == 409
             assert lost.json()["type"].endswith("/still-running")
             assert ask("lost").json()["id"] == lost.json()["id"]
@@ -96,9 +97,10 @@ def test_a_lost_scheduler_fails_preparations_and_queries(
             assert dataset["version"] == 1
             assert dataset["upload"]["errors"][0]["type"] == "internal-error"
             assert list((processes.data / "cluster").iterdir()) == []
-            # Queries that are not spread still answer from the version before.
+            # Queries that do not need the cluster still answer, from the version before the failed
+            # upload.
             assert session.query("degrees").status_code == 201
-            # A query that waits for the scheduler delays a stop at most by its own timeout.
+            # A query that waits for the lost scheduler delays a stop by at most its own timeout.
             with ThreadPoolExecutor(1) as pool:
                 asking = pool.submit(ask, "stopping")
                 time.sleep(1)

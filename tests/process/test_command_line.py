@@ -181,7 +181,8 @@ def test_queries_and_their_charges(privypurse: CommandLine) -> None:
     changed = privypurse("olympe", "cap", "star", "0.001", "--allow-large-delta", "--gaussian")
     assert changed.startswith("cap of star: ε = ")
     assert ", ρ = " in changed
-    # An account that counts in ρ says what still fits, and charges of Gaussian noise have no ε.
+    # For an account that counts privacy loss in ρ, ``budgets`` shows what still fits. Charges of
+    # Gaussian noise have no ε.
     in_rho = ("--composition-delta", "0.000001", "--gaussian")
     privypurse("olympe", "grant", "star", "ada", "2", *in_rho)
     every = privypurse("ada", "budgets").splitlines()

@@ -30,7 +30,7 @@ from privypurse.cli import cli as client_cli
 from tests.architecture.imports import ROOT
 from tests.process.documents import code_of, lines_of, pages, sent_by_run
 
-#: Page → the test that runs its blocks of ``sh`` and Python.
+#: Maps each page to the test that runs its blocks of ``sh`` and Python.
 PLAYED = {
     "README.md": "tests/process/test_readme.py",
     "client/README.md": "tests/process/test_documents.py",
@@ -46,12 +46,13 @@ PLAYED = {
     "docs/tutorial_operator.md": "tests/process/test_tutorials.py",
     "docs/tutorial_owner.md": "tests/process/test_tutorials.py",
 }
-#: Their ``json`` is validated as queries or attributes: tests/architecture/test_documents.py.
+#: The pages whose ``json`` is validated as queries or attributes by
+#: tests/architecture/test_documents.py.
 VALIDATED = {
     f"docs/{page}.md"
     for page in ("datasets", "distances", "mechanisms", "statistics", "tables", "trees")
 }
-#: The beginning of a block that is no command → the kind of the block.
+#: Maps the beginning of each code block that contains no commands to what the block shows.
 NOT_TYPED = {
     "app → storage → mechanisms → accounting": "what imports what",
     "DIR/privypurse.db": "what is in the data folder",
@@ -61,11 +62,12 @@ NOT_TYPED = {
     '{"mcpServers"': "an entry in the file of an agent",
     "sex = f: yes": "a tree as text",
 }
-#: The test that runs all lines about containers; here they are checked without an engine.
+#: The test that runs all container commands of the pages. This file checks them without an engine.
 CONTAINERS = "tests/process/test_containers.py"
-SQL = ("CREATE ROLE", "REVOKE CREATE")  # played by tests/process/test_postgresql_documents.py
+# These statements are run by tests/process/test_postgresql_documents.py.
+SQL = ("CREATE ROLE", "REVOKE CREATE")
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
-#: Of the commands of ``docker compose`` that the pages use: options without a value.
+#: For each command of ``docker compose`` in the pages: its options that take no value.
 COMPOSE_OPTIONS = {
     "build": set(),
     "exec": set(),
@@ -267,7 +269,7 @@ def test_every_block_of_a_page_is_known_to_a_test(page: str) -> None:
                     check(line)
 
 
-#: A command as sentences shorten it → the whole command.
+#: Maps patterns of commands that occur in sentences to the beginning that the sentence leaves out.
 IN_PROSE = {
     r"(\./run|privypurse|(\.venv/bin/)?python|docker|pip|uv|scripts/\S+|deploy/\S+\.sh)( .*)?": "",
     r"(users|datasets|requests) [a-z-]+( .*)?": "privypurse ",

@@ -36,7 +36,7 @@ from tests.process.session import QUERY, Session
 
 PORTS = (8000, 8080, 9090)
 SERVICE, PROXY, PROMETHEUS = (f"http://127.0.0.1:{port}" for port in PORTS)
-#: Added to the settings of compose: small work, too, goes to the workers and nowhere else.
+#: Overrides the settings of compose: the replicas send even small work to the workers.
 OVERRIDE = """services:
   replica-one: &spreading
     environment:
@@ -79,7 +79,7 @@ def operate(reader: Reader) -> tuple[Session, Session]:
     reader.type(secrets)
     reader.type(scale)
     wait_ready(PROXY)
-    # Only workers can have prepared this: the service does no such work itself.
+    # The workers must have prepared these records, because the service does no such work itself.
     replicas = Session.open(Published(PROXY, reader.type(scale_key)))
     assert_workers_prepare(replicas, "before")
     for number in range(4):
@@ -103,7 +103,7 @@ def operate(reader: Reader) -> tuple[Session, Session]:
 def upgrade(reader: Reader, origin: Origin, one: Session, replicas: Session) -> None:
     """Upgrade to the next version, and the replicas to one more with a newer schema."""
     pull, up, build, first, second, others, stop, again = container_lines("docs/upgrading.md")
-    # A worker of the older version would get no work.
+    # The new version has other kernels, so a worker of the older version would get no work.
     origin.change_kernels()
     origin.replace("app/__init__.py", __version__, "90.0.1")
     origin.commit()

@@ -19,7 +19,8 @@ from tests.process.session import QUERY, Session
 from tests.support.blocked_service import BlockedService
 from tests.support.patience import PATIENCE
 
-#: A service renews every third of it, so it may be late by four seconds.
+#: The lease of a query in seconds. The service renews it every two seconds, a third of it, so a
+#: renewal may be four seconds late.
 LEASE = 6.0
 
 
@@ -96,7 +97,7 @@ def test_the_charge_stands_and_the_key_runs_again_under_it(
     assert answer["charge"]["epsilon"] == "0.5"
     assert len(set(answer["answer"]["selected"])) == 2
 
-    # One charge for both attempts, and from now on one answer.
+    # Both attempts have one charge together, and from now on the key has one answer.
     assert charges(session) == [charge]
     assert session.spent() == "0.5"
     again = session.query("slow")
@@ -123,7 +124,7 @@ def test_a_query_may_outlive_its_lease(session: Session, service: BlockedService
     while (reply := send()).status_code == 409:
         assert time.monotonic() < started + PATIENCE
         time.sleep(0.1)
-    # A retry that had taken the query over would have received 202.
+    # If a retry had taken the query over, it would have received 202.
     assert (reply.status_code, reply.json()["status"]) == (201, "answered")
     assert reply.headers["Idempotency-Replayed"] == "true"
     assert len(charges(session)) == 1

@@ -52,7 +52,7 @@ def test_the_page_of_the_client(tmp_path: Path) -> None:
         "User(name='ada', roles=['analyst'], disabled=False) ['people', 'friends']",
         "ε = 0.5 ε = 19.5 ",
         "off by at most 20, as a rule; it cost ε = ",
-        "'] [{'no': ",  # the label is drawn
+        "'] [{'no': ",  # The label before this text is drawn at random.
         "['Aix', 'Brest', 'Caen', 'Dijon'] [[0.",
         "people ε = 4.",
         "left: ε = 19.5 largest that fits: ε = 19.5",
@@ -111,7 +111,8 @@ def test_the_page_of_backups(tmp_path: Path) -> None:
         answer = session.query("before the backup")
         assert "starts frozen" in run(tmp_path, backup)
         assert session.query("after it").status_code == 201
-    # A stop publishes the latest heads.
+    # The service has stopped, which published its latest heads. So the restored backup is behind
+    # them.
     run(tmp_path, restore)
     with service:
         assert session.query("while frozen").json()["type"].endswith("/frozen")

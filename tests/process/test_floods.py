@@ -23,9 +23,9 @@ from tests.process.session import QUERY, Session
 from tests.support.patience import REPLY, until
 
 MEGABYTE = 10**6
-#: The memory that any flood may add.
+#: The most bytes of memory that any flood may add to the service.
 MOST = 100 * MEGABYTE
-#: Queries in the history of an analyst: a second of reading.
+#: The number of queries in the history of an analyst: to read them takes a second.
 HISTORY = 20_000
 HEAD = b"GET / HTTP/1.1\r\nhost: x\r\nx: "
 
@@ -51,7 +51,7 @@ def session(service: ServiceProcess) -> Session:
     return Session.open(service)
 
 
-#: What each connection of a flood sends.
+#: Maps each kind of flood to the bytes that each of its connections sends.
 FLOODS = {
     "idle": b"",
     "headers": HEAD + b"a" * 32_000,
@@ -93,7 +93,8 @@ def seconds_until_ready(service: ServiceProcess) -> float:
 
 def preempted(service: ServiceProcess) -> float:
     """Seconds for which the event loop of the service, or this test, was ready and did not run."""
-    # For the first thread of a process, Linux counts nanoseconds on a processor and in its queue.
+    # Linux counts for the first thread of a process the nanoseconds that it ran, and those that it
+    # waited for a processor.
     threads = [Path(f"/proc/{process}/schedstat") for process in (service.pid, os.getpid())]
     return sum(int(thread.read_text().split()[1]) for thread in threads) / 1e9
 
@@ -114,7 +115,7 @@ def test_unfinished_headers_are_not_kept(service: ServiceProcess) -> None:
         sent = 0
         while sent < 1_100 * MEGABYTE and send(connection, b"a" * 65_536):
             sent += 65_536
-        # The kernel may take a few megabytes that the service never reads.
+        # The buffers of the kernel may take a few megabytes that the service never reads.
         assert sent < 50 * MEGABYTE
     assert memory(service) - before < 10 * MEGABYTE
 
@@ -130,7 +131,8 @@ def test_half_a_head_is_closed_in_time(service: ServiceProcess) -> None:
 @pytest.mark.parametrize("flood", FLOODS)
 def test_a_flood_shuts_nobody_out(service: ServiceProcess, session: Session, flood: str) -> None:
     descriptors = endure(service, session, flood, [FLOODS[flood]])
-    # A connection that had its reply is closed sooner than one that waits for a request.
+    # The flood of replies keeps fewer connections open: one that had its reply is closed sooner
+    # than one that waits for a request.
     assert descriptors > 1_000 or flood == "replies"
 
 
@@ -175,7 +177,8 @@ def endure(
     100 MB at most. Returns how many descriptors it had open, at most.
     """
     before = most = memory(service)
-    # On a machine without other work this is a few milliseconds, and the bound is the second.
+    # ``/readyz`` takes a few milliseconds on a machine without other work, so the bound is about a
+    # second.
     calm = max(seconds_until_ready(service) for _ in range(5))
     slowest, descriptors = 0.0, 0
     with ExitStack() as closing:
@@ -207,8 +210,9 @@ def test_a_slow_body_does_not_delay_a_stop(service: ServiceProcess) -> None:
         time.sleep(0.5)
         connection.setblocking(False)
         with pytest.raises(BlockingIOError):
-            connection.recv(1)  # it waits for the rest
+            connection.recv(1)  # The service waits for the rest of the body.
         begun = time.monotonic()
         assert service.stop(seconds=REPLY) == 0
-        # Less than the grace of 30 seconds, which a stop that waits for the body takes whole.
+        # A stop that waited for the rest of the body would take the whole grace period of 30
+        # seconds.
         assert time.monotonic() - begun < 30

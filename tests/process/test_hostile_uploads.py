@@ -223,7 +223,7 @@ def assert_nothing_is_stored(session: Session) -> None:
     """No file and no version exist, and the analyst sees a dataset without records."""
     data = session.service.data
     assert list((data / "incoming").iterdir()) == []
-    # The accepted graph has one folder; the refused one has not even a staging folder.
+    # Only the accepted graph has a folder; the refused upload has not even a staging folder.
     versions = [path.name for path in (data / "datasets").glob("*/*")]
     assert versions == ["1"]
     seen = session.ok("GET", "/v1/datasets/target", session.analyst)

@@ -16,7 +16,7 @@ from tests.process.documents import code_of
 
 pytestmark = pytest.mark.slow
 
-#: Errors of uv when no package index is reachable.
+#: Matches the errors of uv when no package index is reachable.
 OFFLINE = re.compile("Failed to fetch|dns error|error sending request|Network connectivity|offline")
 
 

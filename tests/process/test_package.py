@@ -25,9 +25,9 @@ GRAPH = {
     "max_degree": 10,
     "cap": {"epsilon": "5"},
 }
-#: httpx, and what it depends on.
+#: The package httpx and its dependencies.
 OF_HTTPX = {"httpx", "httpcore", "h11", "anyio", "idna", "certifi"}
-#: typer, and what it depends on.
+#: The package typer and its dependencies.
 OF_TYPER = {
     "typer",
     "annotated-doc",
@@ -41,7 +41,8 @@ OF_TYPER = {
     "shellingham",
     "typing-inspection",
 }
-#: Packages of some versions of Python or of typer, or of the virtual environment itself.
+#: ``OPTIONAL`` are packages that only some versions of Python or typer need, or that belong to the
+#: virtual environment.
 OF_CRYPTOGRAPHY = {"cryptography", "cffi", "pycparser"}
 OPTIONAL = {"click", "pip", "setuptools", "sniffio", "typing-extensions"}
 PROGRAM = """
@@ -73,7 +74,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ``bin`` of a fresh virtual environment with the client."""
     folder = tmp_path_factory.mktemp("client")
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    # A copy: building leaves files beside the sources. The wheel carries rules of the service.
+    # The wheel is built from a copy, because building leaves files beside the sources. It also
+    # contains rules of the service, so those packages are copied too.
     for name in ("client", "accounting", "mechanisms", "storage", "app"):
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "build")

@@ -33,7 +33,7 @@ pytestmark = [
         reason=f"needs {', '.join(TOOLS)}: apt-get install postgresql",
     ),
 ]
-#: Statements that the role of the service may not run.
+#: SQL statements that the database role of the service may not run.
 FORBIDDEN = ("DELETE FROM entry", "ALTER TABLE entry DISABLE TRIGGER ALL", "CREATE TABLE x ()")
 
 
@@ -164,7 +164,7 @@ def test_from_a_table_of_postgresql_to_the_first_private_answer(
                 assert "shop\tpostgresql\tpublic.survey\n" in printed
                 assert "survey is ready, version 1\n" in printed
                 answer = json.loads(run(tmp_path, analyst, **here))["answer"]
-                # P(noise of scale 1 beyond 50) < e⁻⁵⁰
+                # Noise of scale 1 exceeds 50 with probability below e⁻⁵⁰.
                 assert abs(float(answer["value"]) - 600) < 50
         finally:
             with psycopg.connect(address, autocommit=True) as connection:

@@ -112,7 +112,7 @@ def test_metrics_show_all_processes_together(session: Session) -> None:
         return {scraped() for _ in range(8)}
 
     ask(session, "before")
-    # A process counts a request when its reply has left, and may be late beside other work.
+    # A process counts a request only when its reply has left, which may be late on a busy machine.
     time.sleep(1)
     (before,) = all_scraped()
     for number in range(8):

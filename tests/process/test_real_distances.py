@@ -15,7 +15,8 @@ from tests.support.data import data_file
 
 pytestmark = pytest.mark.data
 
-#: The first has missing values, the second has numbers; all others are among the slow tests.
+#: The names of the real tables. The first has missing values and the second has numbers; all others
+#: are slow tests.
 NAMES = ("soybean", "cmc", "dermatology", "mushroom", "nltcs", "adult_full")
 BINS = 5
 CONTEXTS = [

@@ -125,8 +125,9 @@ def test_the_top_by_pareto(session: Session, graph: Graph, sensitivity: str, res
         return
     for place in (*graph.places(selection), *graph.places([one])):
         better = (graph.degree > graph.degree[place]) & (graph.density > graph.density[place])
-        # By the exact law on these graphs a draw has more than a fifth of all nodes before it with
-        # probability below 3·10⁻⁹. Random nodes would pass all six cases with less than 10⁻⁴.
+        # By the exact law, more than a fifth of all nodes beat a drawn node in both utilities with
+        # probability below 3·10⁻⁹. Random nodes would pass all six cases with probability below
+        # 10⁻⁴.
         assert better.mean() < 0.2
 
 
@@ -138,8 +139,8 @@ def test_pareto_of_a_weighted_sum_and_a_third_utility(session: Session, graph: G
     spread = graph.degree + 100 * graph.density
     for place in (*graph.places(selection), *graph.places([one])):
         better = (spread > spread[place]) & (graph.betweenness > graph.betweenness[place])
-        # By the exact law under ``global`` a draw has a tenth of all nodes before it with
-        # probability below 10⁻¹⁰; under ``local`` the noise is far smaller still.
+        # By the exact law under ``global``, a tenth of all nodes beat a drawn node in both
+        # utilities with probability below 10⁻¹⁰. Under ``local`` the noise is far smaller still.
         assert better.mean() < 0.1
 
 

@@ -17,7 +17,7 @@ from tests.support.data import data_file
 
 pytestmark = pytest.mark.data
 
-#: Rows, and a condition with the exact number of rows that meet it.
+#: For each table: the number of rows, and a condition with the exact number of rows that meet it.
 TABLES: dict[str, tuple[int, dict[str, Any], int]] = {
     "sf_salaries": (148_654, {"attribute": "TotalPay", "to": 0}, 1),
     "adult": (
@@ -85,7 +85,7 @@ def test_tables(session: Session, name: str, relation: str) -> None:
     session.upload(dataset, file.read_bytes(), **{"Content-Encoding": "gzip"})
     limit = {"epsilon": "1000", "delta": "0.1"}
     session.ok("PUT", f"/v1/datasets/{dataset}/budgets/ada", session.owner, json=limit)
-    # 50 scales of noise at ε = 1: not once in 10²⁰ queries.
+    # The bound is 50 scales of the noise at ε = 1, which less than one query in 10²⁰ exceeds.
     assert abs(ask(session, dataset, "1", statistic="count") - rows) <= 50
     columns = [a["name"] for a in schema["attributes"] if a["kind"] == "numeric"]
     assert len(columns) == {"sf_salaries": 7, "adult": 6}[name]
@@ -96,7 +96,7 @@ def test_tables(session: Session, name: str, relation: str) -> None:
         assert abs(answers["count"][0] - meeting) <= 50
         assert answers["median"][0] <= answers["quantile"][0]
         low, high = next(a["domain"] for a in schema["attributes"] if a["name"] == column)
-        # A noisy sum and a noisy mean, each within 50 scales.
+        # The noisy sum and the noisy mean may each be off by 50 scales of their noise.
         away = 100 * max(high - low, abs(low), abs(high)) / rows + 1
         assert abs(answers["mean"][0] - answers["sum"][0] / rows) <= away
 
@@ -119,7 +119,8 @@ def test_the_sum_of_the_smallest_salaries(session: Session) -> None:
     session.ok("PUT", "/v1/datasets/salaries/budgets/ada", session.owner, json=limit)
     answers = every(session, "salaries", "prefix")["smallest_sum"]
     assert len(answers) == 3
-    # Each scale is at most 2·GS.
+    # The noise of each mechanism has a scale of at most twice the global sensitivity, so the bound
+    # below is at least 50 scales of it.
     assert all(abs(value - sum(values[:cutoff])) <= 100 * values[-1] for value in answers)
 
 
@@ -151,6 +152,7 @@ def test_graphs(session: Session, name: str) -> None:
                 own = {"delta": "0.000001"} if row.delta else {}
                 ask(session, dataset, "1", statistic="stars", k=k, mechanism=row.mechanism, **own)
     assert all(abs(value - len(edges)) <= 100 for value in answers["edges"])
-    # At ε = 20 the ladder rarely goes beyond its second rung; rungs are about a_max wide.
+    # At ε = 20 the ladder rarely draws beyond its second rung (range of answers). A rung is about
+    # as wide as the largest number of common neighbours of two nodes.
     accurate = ask(session, dataset, "20", statistic="triangles")
     assert accurate == pytest.approx(TRIANGLES[name], rel=0.05)

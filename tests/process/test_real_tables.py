@@ -32,7 +32,7 @@ def tables() -> dict[str, RealTable]:
     return {}
 
 
-#: One table stands for all; the others are among the slow tests.
+#: Every run tests the table adult; all others are slow tests.
 @pytest.fixture(
     scope="module",
     params=[
@@ -105,10 +105,12 @@ def test_the_best_attribute_for_the_class(
     )
     values = {name: UTILITIES[utility](table.counts(name)) for name in table.others}
     if sensitivity in ("local", "shifted"):
-        # These modes weigh δ too, so that the two best may swap.
+        # Local and shifted scores also depend on the sensitivity δ of each attribute, so the two
+        # best attributes may swap.
         assert values[chosen] >= sorted(values.values())[-2]
     else:
-        # At this ε a step decides differences of a tenth of a bit; ties are common with Max.
+        # At this ε a selection tells attributes apart whose utilities differ by 0.1. With the
+        # utility Max, ties are common.
         assert values[chosen] >= max(values.values()) - 0.1
 
 
@@ -196,8 +198,9 @@ def test_all_cells_of_a_table_cost_one_charge(session: Session, adult: Trees) ->
     assert len(truth) == 64
     assert sum(truth) == len(adult.positive)
     value, low, high = (np.array(counts["count"][name]) for name in ("value", "low", "high"))
-    # 64 separate counts at ε = 1/64 have errors of √2·64. Beyond a twentieth of that, and fewer
-    # than 50 intervals that hold, have a probability below 10⁻⁶.
+    # 64 separate counts at ε = 1/64 would have errors of √2·64. The table must be 20 times better,
+    # and at least 50 intervals must contain the truth. The test fails by chance with probability
+    # below 10⁻⁶.
     assert np.sqrt(np.square(value - truth).mean()) <= 2**0.5 * 64 / 20
     assert ((low <= truth) & (truth <= high)).sum() >= 50
 
@@ -233,7 +236,7 @@ def test_a_public_tree_by_weighted_rates(session: Session, adult: Trees, sensiti
         epsilon="100000",
     )
     values = adult.rates() @ weights
-    # One δ for all keeps the order; with δ per candidate a balanced tree may come before one
-    # that says yes to all. The seven best are far ahead of the rest.
+    # With one sensitivity δ for all trees the best tree must win. With a δ per tree, a balanced
+    # tree may come before one that says yes to all, but the seven best are far ahead of the rest.
     among = 1 if sensitivity in ("global", "flattened") else 7
     assert values[chosen] >= sorted(values)[-among]

@@ -87,7 +87,8 @@ def replicas(
     folder = tmp_path_factory.mktemp("replicas")
     settings = QUICK | {"PURSE_DATABASE_URL": database_url}
     with ExitStack() as closing:
-        # One folder of prepared records and heads, as the replicas' volume.
+        # Both replicas share one folder of prepared records and heads, as they share a volume in
+        # production.
         running = [ServiceProcess(folder / "data", **settings).start() for _ in range(2)]
         for replica in running:
             closing.callback(replica.kill)
@@ -136,7 +137,7 @@ def proxy(folder: Path, replicas: list[ServiceProcess]) -> Iterator[str]:
                 if httpx.get(listen + "/readyz", timeout=REPLY).status_code == 200:
                     break
             except httpx.TransportError:
-                pass  # The proxy does not listen yet.
+                pass  # The proxy does not accept connections yet, so the test tries again.
             assert process.poll() is None, (folder / "proxy.log").read_text("utf-8")
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -232,7 +233,7 @@ def test_a_replica_that_restarts_under_load_costs_nobody_an_answer_or_a_charge(
             restarted.set()
         deadline = time.monotonic() + 180
         while True:
-            # Retry with the same key, as a client does; any replica may receive it.
+            # Retry with the same idempotency key, as a client does; any replica may receive it.
             with suppress(httpx.TransportError):
                 reply = cluster.ask(f"{name}-{number}", dataset=name, epsilon="0.05")
                 if reply.status_code not in (409, 502, 503):
@@ -289,7 +290,7 @@ def test_what_a_killed_replica_was_preparing_the_other_finishes(
         running[0].kill()
         assert two.ok("GET", path, two.owner)["version"] == 0
         deadline = time.monotonic() + 240
-        # The lease of the dead replica lasts a minute.
+        # The other replica takes over when the lease of the killed one expires, after a minute.
         while (dataset := two.ok("GET", path, two.owner))["status"] != "ready":
             assert time.monotonic() < deadline, dataset
             time.sleep(1)
@@ -297,7 +298,8 @@ def test_what_a_killed_replica_was_preparing_the_other_finishes(
         if shared == "folder":
             assert list((folders[1] / "incoming").iterdir()) == []
             return
-        # Nothing of the upload remains in the store; the dead replica sweeps its own disk later.
+        # The object store contains nothing of the upload any more. The killed replica will sweep
+        # its own disk later.
         assert server.objects(address).names("incoming") == {}
         ada = two.ok("POST", "/v1/users", two.admin, json={"name": "ada", "roles": ["analyst"]})
         allowance = {"epsilon": "1", "delta": "0"}

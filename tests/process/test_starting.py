@@ -41,7 +41,8 @@ def started(folder: Path, line: str, **variables: str) -> None:
                         if client.get(f"http://127.0.0.1:{port}/readyz").status_code == 200:
                             break
                     assert time.monotonic() < deadline
-                    # Each look is a line of the log, and nobody reads the pipe until the end.
+                    # The test waits between polls: each poll writes a line of the log, and nobody
+                    # reads the pipe until the end.
                     time.sleep(0.1)
         finally:
             process.send_signal(signal.SIGTERM)

@@ -17,7 +17,7 @@ from tests.process.test_documents import run
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="needs curl")
 
 
-#: The first private answer about the table of a database.
+#: The commands for the first private answer about a table that comes from a database.
 VISITS = """
 cat > first.json <<'JSON'
 {"dataset": "visits", "epsilon": "1", "query": {"kind": "statistic", "statistic": "count"}}
@@ -88,7 +88,7 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
         for draft in ("draft.json", "visits-draft.json"):
             assert not re.search(r"Brest|yes|2024|[0-9]", (tmp_path / draft).read_text())
         first = run(tmp_path, VISITS, **here)
-        # P(noise of scale 1 beyond 50) < e⁻⁵⁰
+        # Noise of scale 1 exceeds 50 with probability below e⁻⁵⁰.
         assert abs(float(re.findall(r'"value": (.+?),?\n', first)[0]) - 600) < 50
 
         analyst = played("analyst", tutorial("analyst", 6), tmp_path, service)
@@ -102,7 +102,8 @@ def test_the_tutorials_of_all_roles(tmp_path: Path) -> None:
             r'"answer": \{\n? *"question": .+\n? *"(?:value|selected)": (.+?),?\n', analyst
         )
         assert one == again
-        assert abs(float(one) - 300) < 100  # P(noise of scale 2 beyond 100) < e⁻⁴⁹
+        # Noise of scale 2 exceeds 100 with probability below e⁻⁴⁹.
+        assert abs(float(one) - 300) < 100
         assert telling in ('"town"', '"age"')
         with (tmp_path / "my-ledger.csv").open(newline="") as file:
             assert [row["epsilon"] for row in csv.DictReader(file) if row["kind"] == "charge"]

@@ -21,7 +21,8 @@ NEEDS_CHROMIUM = [
     pytest.mark.slow,
 ]
 
-#: Where pictures for the documentation go: ``PURSE_SCREENSHOTS=docs/screenshots pytest …``.
+#: The folder for screenshots of the documentation: ``PURSE_SCREENSHOTS=docs/screenshots pytest …``.
+#: Without it no screenshot is taken.
 PICTURES = os.environ.get("PURSE_SCREENSHOTS")
 
 
@@ -111,7 +112,7 @@ class Chromium:
 def chromium() -> Iterator[Chromium]:
     """A browser that ends with the context."""
     with sync_api.sync_playwright() as playwright:
-        # Chromium has no sandbox for root in the containers of the tests.
+        # The containers of the tests run as root, for which Chromium has no sandbox.
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield Chromium(browser)
         browser.close()

@@ -15,7 +15,8 @@ from tests.support.service import Service
 
 T = TypeVar("T")
 URL = "http://127.0.0.1:8000/mcp"
-#: The protocols that clients speak: with a handshake, and without.
+#: The two ways in which agents open a connection by MCP: ``legacy`` with a handshake, ``auto``
+#: without.
 MODES = ("legacy", "auto")
 
 

@@ -41,7 +41,8 @@ def _wait_in_selections() -> None:
         return compute(self, context)
 
     ScoredSelection.compute = waiting  # type: ignore[method-assign]
-    # A light query would wait on the event loop, and with it everybody else.
+    # With this limit no query runs on the event loop, where the wait would block all other
+    # requests.
     attempts.INLINE = -1.0
 
 

@@ -46,7 +46,8 @@ def finished(call: Coroutine[Any, Any, T]) -> T:
 
 @cache
 def _loop(_process: int) -> asyncio.AbstractEventLoop:
-    # A forked child has the parent's loop and not its thread, so each process starts its own.
+    # A forked child inherits the event loop of its parent but not the thread that runs it, so each
+    # process starts its own loop.
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="blocking", daemon=True).start()
     return loop

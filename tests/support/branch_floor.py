@@ -20,9 +20,10 @@ from typing import Any
 import coverage
 import pytest
 
-#: Prefixes of the ids of tests that are traced.
+#: Branch coverage is measured for the tests whose ids begin with one of these.
 TRACED = ("tests/unit/accounting/", "tests/unit/mechanisms/", "tests/unit/app/queries/")
-#: Of these only the first cases, which take the branches of all others.
+#: Branch coverage is measured for the first two cases of each of these tests. They take the same
+#: branches as the other cases.
 PARTLY_TRACED = (
     "tests/evidence/certification/test_joint_influence.py",
     "tests/evidence/certification/test_objectives.py",
@@ -31,7 +32,8 @@ PARTLY_TRACED = (
     "tests/evidence/certification/test_tree_laws.py",
 )
 TRACED_CASES = 2
-#: Long tests of whole laws, whose branches others take.
+#: Long tests of whole probability laws. Their coverage is not measured, because other tests take
+#: the same branches.
 UNTRACED = (
     "tests/unit/app/queries/test_conversion_of_kinds.py",
     "tests/unit/app/queries/test_intervals.py",
@@ -52,7 +54,8 @@ UNTRACED = (
 _traced: pytest.StashKey[bool] = pytest.StashKey()
 _cases: Counter[str] = Counter()
 
-#: (package, covered branches, all branches, files with open branches) of the run that ended.
+#: For each package: its name, covered branches, all branches, and the files with uncovered
+#: branches. Filled at the end of the run.
 _measured: list[tuple[str, int, int, list[str]]] = []
 
 
@@ -68,7 +71,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     elif name.startswith(TRACED):
         item.stash[_traced] = True
     elif item.get_closest_marker("slow") is not None:
-        pass  # the default run has no such case
+        # The default run has no slow cases, and only its coverage is measured.
+        pass
     elif name.startswith(PARTLY_TRACED):
         _cases[name] += 1
         item.stash[_traced] = _cases[name] <= TRACED_CASES

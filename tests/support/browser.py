@@ -20,8 +20,9 @@ class Browser:
     """One signed-in browser; ``post`` sends the CSRF token of the page that it read last."""
 
     def __init__(self, service: Service, key: str | None) -> None:
-        # The client is not entered, because the service fixture starts and stops the application.
-        # It shares the fixture's loop: closing a loop of its own would cancel running queries.
+        # The test client is not entered as a context, because the service fixture starts and stops
+        # the application. It shares the event loop of the fixture: closing a loop of its own would
+        # cancel running queries.
         self.client = TestClient(
             service.client.app,
             base_url=HOME,

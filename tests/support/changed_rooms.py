@@ -18,7 +18,7 @@ from tests.architecture.imports import ROOT
 from tests.architecture.rooms import all_arrows, module_of, room_of
 
 PACKAGES = ("accounting", "mechanisms", "storage", "app")
-#: Folders of tests that stand for a folder beside the packages.
+#: The folder of tests for each folder of code that is not one of the four packages.
 BESIDE = {"client": "tests/unit/client", "benchmarks": "tests/unit/benchmarks"}
 
 
@@ -51,7 +51,9 @@ def unit_tests_for(files: Iterable[Path]) -> list[str]:
         top = path.parts[0]
         if path.suffix == ".py" and top in PACKAGES:
             rooms.add(room_of(module_of(path)))
-        elif top in PACKAGES and len(path.parts) > 2:  # a template or a style sheet of a room
+        elif top in PACKAGES and len(path.parts) > 2:
+            # This is a template or a style sheet, and belongs to the folder of the package that it
+            # lies in.
             rooms.add(".".join(path.parts[:2]))
         elif top in BESIDE:
             tests.add(BESIDE[top])

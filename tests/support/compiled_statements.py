@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-#: Tests that make their own tables compile statements that nobody asks for again.
+#: The cache of compiled SQL statements is emptied at this number. Tests that create their own
+#: tables fill it with statements that are never used again.
 MOST = 5000
 
 
@@ -27,7 +28,8 @@ class SharedStatements(dict[tuple[Hashable, ...], Any]):
 
 def share_compiled_statements() -> None:
     """Give the same compiled statements to all connections that this process opens from now on."""
-    # Imported here, because unit tests of mechanisms need no database and start faster without.
+    # SQLAlchemy is imported here, because unit tests of mechanisms need no database and start
+    # faster without it.
     from sqlalchemy import Connection, Engine, event
 
     statements = SharedStatements()

@@ -20,7 +20,8 @@ from tests.support.stepping import SteppedDatabase
 from tests.support.world import BODY_HASH, check_invariants
 
 OTHER_HASH = bytes(32)
-#: Leases of later attempts do not expire: attempts have no limit, and a search must end.
+#: The search lets only the leases of the first two attempts of a query expire. The number of
+#: attempts has no limit, so the search would not end otherwise.
 LAPSES = 2
 _QUERIES = "SELECT idem_key, state, attempt, lease_until > now_us(), answer, answer_status"
 _CONTENT = (

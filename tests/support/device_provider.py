@@ -74,7 +74,9 @@ class DeviceProvider:
     """
 
     def __init__(self) -> None:
-        os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"  # Plain HTTP, on this machine.
+        # The provider speaks plain HTTP on this machine, which the library authlib refuses by
+        # default.
+        os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
         self.life, self.interval, self.slow_downs = 3600, 0.05, 0
         self.answers: dict[str, str | None] = {}
         self.roles: dict[str, list[str]] = {}

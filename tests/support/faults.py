@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-#: The calls of the operating system by which this project writes and opens files.
+#: The calls of the operating system by which this project creates, opens and writes files.
 CALLS = ("open", "fsync", "rename", "mkdir", "posix_fallocate", "link")
 
 
@@ -23,7 +23,8 @@ def few_descriptors(free: int) -> Iterator[None]:
     with ExitStack() as closing:
         used = {int(name) for name in os.listdir("/proc/self/fd")}
         highest = max(used) + 1
-        # Numbers below the highest one count as free, so they are taken.
+        # The operating system limits the highest number of a descriptor. So free numbers below the
+        # highest one are taken first.
         source = os.open("/dev/null", os.O_RDONLY)
         closing.callback(os.close, source)
         for _ in range(highest - len(used)):

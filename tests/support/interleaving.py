@@ -38,12 +38,13 @@ from tests.support.stepping import (
 from tests.support.world import MINUTE, World, loss, request
 
 REPLICAS, CRASHES = 3, 2
-#: The limit of the account, and the charge of each key, of which one fits.
+#: The limit of the account, and the charge of the query of each key. Only one of the charges fits.
 ONE, ONE_EACH = Limit.of(loss(1)), {key: loss(1) for key in KEYS}
-#: The same where ρ counts as well: one charge fits by ε, and the other has no finite ε.
+#: Limit and charges for an account that counts in ρ as well. Only one charge fits, and the query of
+#: key ``b`` has no finite ε.
 ONE_IN_RHO = Limit(NANO, 0, 100, 1, gaussian=True)
 ONE_EACH_IN_RHO = {"a": PrivacyLoss(NANO, 0, 60), "b": PrivacyLoss(0, 0, 60, 1)}
-#: Leases are so long that only the search lets them expire.
+#: Leases are longer than the test runs, so that only the search lets them expire.
 LEASE = 24 * 60 * MINUTE
 
 
@@ -151,7 +152,8 @@ class Explorer:
                     number = KEYS.index(to.key)
                     draws = list(seen.draws)
                     draws[number] += 1
-                    # Every draw of noise is different.
+                    # The answer differs from that of every earlier attempt, because each attempt
+                    # draws new noise.
                     to = to._replace(body=f"{to.key}{draws[number]}".encode())
                     seen = seen._replace(draws=tuple(draws))
                 elif effect.event == "leave":
@@ -187,7 +189,8 @@ class Explorer:
                 committed = self._database.committed
                 yield Effect(what + name, int(fate != STANDS), self._contents.now(), to)
                 if not committed:
-                    break  # there was no commit that could be lost
+                    # The step committed nothing, so there is no COMMIT whose reply could be lost.
+                    break
 
     def _call(self, content: int, at: At, choice: str, fate: int) -> At:
         """Make one step of a call."""

@@ -15,7 +15,7 @@ from storage.ledger.ledger import Reservation
 from storage.people.users import User
 from tests.support.world import World, loss, request
 
-#: Requests that are written concurrently and so share commits.
+#: The number of requests that are written concurrently, so that they share commits.
 AT_ONCE = 64
 
 

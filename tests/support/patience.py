@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-#: Seconds.
+#: Seconds that a test waits for a condition before it fails.
 PATIENCE = 180.0
-#: A request with this header gets its answer, however long its kernels take to compile.
+#: A request with this header waits up to 300 seconds for its answer, because numeric kernels may
+#: have to be compiled first.
 WAIT = {"Prefer": "wait=300"}
-#: Seconds until a client of the service gives up: longer than the service is asked to wait.
+#: Seconds after which a test client gives up. It is longer than ``WAIT`` lets the service take.
 REPLY = 360.0
 
 

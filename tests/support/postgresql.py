@@ -16,7 +16,7 @@ from sqlalchemy import make_url
 from tests.support.patience import PATIENCE
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "with_postgres.sh"
-#: The status of the script where PostgreSQL is not installed.
+#: The exit status of the script if PostgreSQL is not installed.
 NO_SERVER = 3
 
 
@@ -27,7 +27,7 @@ def postgresql_server() -> Iterator[str | None]:
     if address.startswith("postgres"):
         yield address
         return
-    # The server lives until the standard input of its command is closed.
+    # The command ends, and with it the server, when its standard input is closed.
     with subprocess.Popen(
         [str(SCRIPT), "sh", "-c", 'echo "$DATABASE_URL"; cat'],
         stdin=subprocess.PIPE,

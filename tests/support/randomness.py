@@ -33,7 +33,7 @@ class GivenWords:
 
     def __init__(self, words: list[int]) -> None:
         self._words = words
-        #: How many were read so far.
+        #: The number of random words that were read so far.
         self.read = 0
 
     def stream(self) -> GivenWords:

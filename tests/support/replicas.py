@@ -17,7 +17,8 @@ from storage.errors import CommitUnknown, LedgerAlarm, StorageError
 from storage.ledger.ledger import Replay, Reservation, Reserve
 from tests.support.blocking import BlockingLedger
 
-#: All replicas send key ``a``; ``b`` competes with it for a budget of one charge.
+#: The idempotency keys of requests. All replicas send ``a``, and ``b`` competes with it for a
+#: budget of one charge.
 KEYS = ("a", "b")
 
 

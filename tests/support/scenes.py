@@ -19,9 +19,10 @@ from tests.support.victims import Job, Nursery, said
 from tests.support.world import World
 
 ROOM = 150
-#: Seconds before the earliest kill, by database: connecting to PostgreSQL takes longer.
+#: The fewest seconds before a process is killed, by database. Connecting to PostgreSQL takes
+#: longer.
 SHORTEST = {"sqlite": 0.01, "postgresql": 0.08}
-#: The step before which a victim dies so that its query is left running.
+#: A process that is killed before the SQL statement with this text leaves its query running.
 WHILE_RUNNING = "SET state="
 
 
@@ -81,7 +82,7 @@ def kill_before_every_step(scene: Scene, nursery: Nursery, attempt: int) -> int:
         scene.check()
         scene.world.lapse()
         assert not nursery.run(scene.job(*keys, patient=True))
-        # The check of the next step reads the books of this one as well.
+        # The next round checks the ledger of this round too, so a check here is not needed.
         assert scene.answered() >= {key for key in keys if not key.endswith("-")}
         if not killed:
             scene.check()
@@ -100,7 +101,7 @@ def kill_at_random(scene: Scene, nursery: Nursery, random: Random, rounds: int) 
             scene.check()
         scene.world.lapse()
     scene.check()
-    # Retries receive the stored answers, and the whole budget was usable.
+    # After the kills, retries receive the stored answers and the whole budget can be used.
     assert not nursery.run(scene.job(*keys, clients=8, patient=True))
     assert scene.check() > 50
     return kills

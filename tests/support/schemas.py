@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tests.support.data import data_file
 
-#: Equal bins of every numeric attribute.
+#: The number of bins of equal width for each numeric attribute.
 BINS = 10
 
 

@@ -49,7 +49,9 @@ class Edited(Each):
     def _text(self, compiled: Any) -> str:
         text, changed = re.subn(self._old, self._new, super()._text(compiled))
         if not changed:
-            raise LookupError(text)  # which no suite takes for a bug that it caught
+            # The statement no longer has the text to spoil. No test counts this error as a caught
+            # bug.
+            raise LookupError(text)
         return text
 
 
@@ -244,7 +246,7 @@ def gaussian_without_permission(_world: World, monkeypatch: pytest.MonkeyPatch) 
 def sums_beyond_64_bits(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """ρ admits charges up to the last sum of ε that fits an integer of SQLite."""
     monkeypatch.setattr(account_rules, "LARGEST_SUM", (1 << 63) - 1)
-    # The statement reads the number when it is made.
+    # A statement reads ``LARGEST_SUM`` only when it is created, so this one is created again.
     again = Each(entries.CHARGE._columns, entries.CHARGE._state)
     monkeypatch.setattr(charging, "CHARGE", again)
 
@@ -431,7 +433,8 @@ def missing_check(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
         )
         assert changed.rowcount == 1
     world.database.engine.dispose()
-    world.database._drop_writer()  # which read the schema long ago
+    # The writer connection still holds the old schema, so it is closed too.
+    world.database._drop_writer()
 
 
 def _show_nothing_below_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

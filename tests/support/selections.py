@@ -40,7 +40,8 @@ def _first(
     low, high = brackets(tiled, rate, words, gumbel=gumbel)
     low, high = low.reshape(rows, -1), high.reshape(rows, -1)
     winners = high.argmin(axis=1)
-    # No bracket of any row overlaps the winner's: there is nothing to refine.
+    # In every row, only the winner's own bracket reaches below the winner's upper end. So no
+    # bracket has to be refined with more random bits.
     assert ((low <= high.min(axis=1, keepdims=True)).sum(axis=1) == 1).all()
     return winners
 

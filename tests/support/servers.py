@@ -45,7 +45,8 @@ class Server:
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True)
-        if os.getuid() == 0:  # the server refuses to run as root
+        if os.getuid() == 0:
+            # PostgreSQL refuses to run as root, so its folder is given to another user.
             os.chown(self._folder, pwd.getpwnam("postgres").pw_uid, -1)
             for parent in (self._folder, *self._folder.parents):
                 if parent.stat().st_uid == 0 and parent.stat().st_mode & 0o011 != 0o011:
@@ -68,7 +69,8 @@ class Server:
             if look % HUNG == 0:
                 self.stop()
             if not self._runs():
-                # The old process may still hold the port or memory: the next round tries again.
+                # The old process may still hold the port or memory. The next round tries to start
+                # again.
                 self._do(*start, "start")
             time.sleep(0.1)
         raise RuntimeError(f"no answer at port {self.port}: {self._log.read_text()[-2000:]}")
@@ -160,7 +162,8 @@ class SwallowingProxy:
                     self.swallowed += 1
                     silent.set()
                 if not sent and silent.is_set() and data:
-                    # The server has committed: close the connection to both sides.
+                    # The server has committed. Its reply is dropped, and the connection is closed
+                    # to both sides.
                     source.close()
                     sink.shutdown(socket.SHUT_RDWR)
                     sink.close()

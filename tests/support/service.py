@@ -93,7 +93,7 @@ def settings(tmp_path: Path) -> Settings:
     return settings_on(tmp_path / "data")
 
 
-#: One user of every role.
+#: The users of the test service, one of each role.
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 
 

@@ -28,7 +28,8 @@ from tests.support.blocking import BlockingLedger
 
 T = TypeVar("T")
 
-#: The fate of a COMMIT: it is confirmed, done without a reply, or undone without a reply.
+#: The possible outcomes of a COMMIT: confirmed, done without a reply, or not done and without a
+#: reply.
 STANDS, STANDS_UNKNOWN, LOST_UNKNOWN = range(3)
 
 
@@ -47,7 +48,9 @@ class SteppedDatabase(Database):
         self._at, self._fate, self._inside = 0, STANDS, False
 
     def _past_the_pool(self) -> PoolProxiedConnection:
-        return self.engine.raw_connection()  # another connection has another memory
+        # The test database is in memory. A connection from outside the pool would see another,
+        # empty database.
+        return self.engine.raw_connection()
 
     def resume(self, history: Sequence[Any], fate: int) -> None:
         """Prepare to repeat a call after ``history``; its next commit has ``fate``."""
@@ -105,8 +108,11 @@ class SteppedDatabase(Database):
     def _drop_writer(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
-            writer.info.pop(STREAM, None)  # which ends with a connection
-            writer.close()  # and its memory stays
+            # In the service, a stream of the journal ends with its connection. Here the pool has
+            # one connection, which stays open after ``close`` so that the database in memory is not
+            # lost.
+            writer.info.pop(STREAM, None)
+            writer.close()
 
     @property
     def stream(self) -> Any:
@@ -117,7 +123,8 @@ class SteppedDatabase(Database):
     @stream.setter
     def stream(self, tip: Any) -> None:
         with self.engine.connect() as connection:
-            connection.info[STREAM] = tip  # None is as none
+            # None is stored like a missing stream.
+            connection.info[STREAM] = tip
 
     def write(self, work: Callable[[Connection], T]) -> T:
         return self.step(lambda: Database.write(self, work))

@@ -18,7 +18,8 @@ from storage.s3.objects import ObjectStore
 from tests.support.patience import PATIENCE, until
 
 KEY = {"key": "purse", "secret": "of-a-test"}
-#: The patience of a service with a store: to connect, and to read. A busy machine exceeds it.
+#: The timeouts of the service for connecting to an S3 store and for reading from it. A busy machine
+#: may exceed them, so tests use longer ones.
 IMPATIENCE = objects.CONNECT, objects.SILENCE
 objects.CONNECT = objects.SILENCE = round(PATIENCE)
 
@@ -29,7 +30,7 @@ class StoreProcess:
     def __init__(self) -> None:
         self.port = free_port()
         self.endpoint = f"http://127.0.0.1:{self.port}"
-        # Credentials and settings of the machine for real S3 must not be used.
+        # Credentials and settings of this machine for a real S3 store must not be used.
         own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],

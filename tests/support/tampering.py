@@ -54,7 +54,8 @@ def other_value(column: Column[Any], value: Any) -> Any:
     if isinstance(value, UUID):
         return UUID(int=value.int ^ 1)
     if isinstance(value, int):
-        # Add one; unique columns get a large step, so that the row stays unique.
+        # A number grows by one. In a unique column it grows by a large step, so that the row stays
+        # unique.
         unique = column.primary_key or column.name in ("dataset_id", "analyst_id")
         return value + (1_000_003 if unique else 1)
     if isinstance(value, bytes):

@@ -48,9 +48,9 @@ class Job:
     clients: int = 1
     failpoint: str = ""
     seconds: float = 0.0
-    #: True to retry immediately if the database was busy.
+    #: True if a client retries immediately when the database was busy.
     patient: bool = False
-    #: The amounts of the charges. A key has one of them.
+    #: The amounts of the possible charges. Each key always has the same one of them.
     charges: tuple[tuple[int, ...], ...] = (CHARGE.amounts,)
 
 
@@ -128,7 +128,8 @@ class _Victim:
     async def _client(self) -> None:
         while self._keys or self._job.seconds:
             if not self._keys:
-                self._keys = list(reversed(self._job.keys))  # until the nursery kills it
+                # A timed job repeats its keys until the process is killed.
+                self._keys = list(reversed(self._job.keys))
             key = self._keys.pop()
             try:
                 await self._ask(key)
@@ -147,7 +148,7 @@ class _Victim:
                 self._say("released", key)
             return
         self._say("opened", key)
-        # Every attempt draws different noise.
+        # Each attempt has another answer, because each draws new noise.
         body = f"{key} {outcome.attempt} {uuid4().hex}".encode()
         if await self._ledger.settle(outcome, status=201, body=body, release_us=0):
             self._say("left", key, body)

@@ -34,7 +34,8 @@ class VirtualTime:
             monkeypatch.setattr(time, name, lambda clock=clock: clock() + self._ahead)
         wall = time.time_ns
         monkeypatch.setattr(time, "time_ns", lambda: wall() + round(self._ahead * 1e9))
-        # Everything that works for the loop elsewhere: threads, and the writer of the ledger.
+        # Virtual time must not jump while work runs outside the event loop. So calls that run in
+        # threads and calls of the ledger are counted.
         monkeypatch.setattr(anyio.to_thread, "run_sync", self._counted(anyio.to_thread.run_sync))
         for name in ("reserve", "settle", "renew", "release"):
             monkeypatch.setattr(Ledger, name, self._counted(getattr(Ledger, name)))

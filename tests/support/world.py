@@ -193,16 +193,20 @@ def _entries_by_account(connection: Connection) -> dict[int, list[Any]]:
 def _check_account(connection: Connection, account: Any, entries: Sequence[Any]) -> None:
     limits = [getattr(account, column.name) for column in LIMITS]
     sums = [getattr(account, measure.charged) for measure in MEASURES]
-    assert min(sums) >= 0  # I1
+    # Invariant I1: charges are never negative, and they fit the limits of the account.
+    assert min(sums) >= 0
     assert admits(limits, sums, (0,) * len(sums))
     moves = [e for e in entries if e.kind in (EntryKind.CHARGE, EntryKind.RELEASE)]
     changes = [e for e in entries if e.kind in (EntryKind.GENESIS, EntryKind.LIMIT_CHANGE)]
     assert account.charged_eps_n == sum(e.d_eps_n for e in moves)
-    for moved, charged in zip(MOVED, sums, strict=True):  # I2, by entries
+    # Invariant I2: the charges and limits of an account are the sums of its entries.
+    for moved, charged in zip(MOVED, sums, strict=True):
         assert charged == sum(getattr(e, moved) or 0 for e in moves)
     for moved, most in zip(MOVED_LIMIT, limits, strict=True):
         assert most == sum(getattr(e, moved) or 0 for e in changes)
-    if account.rank != AccountRank.ANALYST:  # I2, by queries
+    if account.rank != AccountRank.ANALYST:
+        # Invariant I2: the charges of an account are also the sums of its queries that were not
+        # released.
         q = tables.query.c
         amounts = (q[measure.column] for measure in MEASURES)
         standing = select(*(func.coalesce(func.sum(one), 0) for one in amounts)).where(q.state != 2)
@@ -216,7 +220,8 @@ def _check_account(connection: Connection, account: Any, entries: Sequence[Any])
         assert account.charged_eps_n == epsilon
         assert (account.charged_delta_a, account.charged_unpriced) == (delta, unpriced)
         assert account.charged_rho_f >= rho or account.lim_eps_n > MOST_EPSILON_NANO
-    head = EMPTY_HEAD  # I10
+    # Invariant I10: the hashes of the entries form a chain that ends at the head of the account.
+    head = EMPTY_HEAD
     for seq, e in enumerate(entries, start=1):
         kind = EntryKind(e.kind)
         digest = entry_digest(
@@ -239,7 +244,8 @@ def _check_answers(connection: Connection) -> None:
     ends = select(j.subject, j.fact).where(j.kind == int(FactKind.ENDED))
     facts = {UUID(bytes=row.subject): json.loads(row.fact) for row in connection.execute(ends)}
     ended = list(connection.execute(select(tables.query).where(q.state != 0)))
-    assert facts.keys() == {row.id for row in ended}  # I4
+    # Invariant I4: every query that ended has its answer or its release in the journal.
+    assert facts.keys() == {row.id for row in ended}
     for row in ended:
         fact = facts[row.id]
         assert fact["attempt"] == row.attempt

@@ -8,7 +8,8 @@ from app.queries.parts.form import KindForm
 from app.queries.parts.kind import Kind, by_fields
 
 #: The form folds these parameters away. The first two matter only if the request chooses contexts
-#: by the method ``baseline``. The others are varied only to compare mechanisms.
+#: (the attributes from which distances are learned) by the method ``baseline``. The others are
+#: varied only to compare mechanisms.
 COMPARISONS = ("selection_rule", "threshold", "context_share", "sensitivity", "selector")
 
 KIND = Kind(

@@ -61,7 +61,9 @@ class AttributeList(CandidateBody):
     def over(self, dataset: Dataset) -> Candidates:
         try:
             return Attributes(self.attributes, class_of(dataset, self.class_attribute))
-        except ValueError as error:  # The dataset's class attribute may be a candidate.
+        except ValueError as error:
+            # A request may list the dataset's class attribute as a candidate, which ``Attributes``
+            # refuses.
             raise UnsupportedQuery(str(error)) from None
 
 

@@ -49,13 +49,15 @@ def contexts(dataset: Dataset) -> Iterator[dict[str, Any]]:
     """Yields options of a metric, one for every way to choose the context of an attribute."""
     yield from ({"context": "baseline", "selection_rule": rule.value} for rule in Rule)
     domain = dataset.domain
-    # The method ``mean_su`` chooses contexts by noisy entropies. Their noise follows from a public
-    # lower bound on the number of rows, so only tables with such a bound offer this method.
+    # The method ``mean_su`` chooses contexts (the attributes from which distances are learned) by
+    # noisy entropies. Their noise follows from a public lower bound on the number of rows, so only
+    # tables with such a bound offer this method.
     if isinstance(domain, TableDomain) and (domain.rows or domain.min_rows):
         yield {"context": "mean_su"}
     for context, sensitivity in product(("max_relevance", "max_dependency"), ("global", "local")):
-        # The example requests the smallest context, of one attribute. So even in a table of three
-        # attributes there is a choice: two contexts are possible for each attribute.
+        # The example requests the smallest context (the attributes from which distances are
+        # learned), of one attribute. So even in a table of three attributes there is a choice: two
+        # contexts are possible for each attribute.
         yield {"context": context, "sensitivity": sensitivity, "context_size": 1}
 
 

@@ -25,7 +25,8 @@ class Price:
     steps: tuple[Step, ...]
     #: Returns the predictions for a quote. Only a quote calls it; the answer to a query does not.
     accuracy: Callable[[], Mapping[str, Any]]
-    #: The names that ``auto`` stands for in this query; empty if its kind has no such fields.
+    #: The values that the service chooses for fields whose value in the request is ``auto``, by
+    #: field. Empty if the kind has no such fields.
     resolved: Mapping[str, str] = field(default_factory=dict)
     #: True if a higher utility always gets a higher score; False if dampening by the sensitivity
     #: may change the order; None if the query selects nothing.
@@ -82,7 +83,9 @@ class Query(CatalogueEntry, ABC):
         A request was stored with its defaults written out, so a retry that leaves them out equals
         it in this form. ``app.engine.requests`` numbers the forms.
         """
-        del form  # Most kinds have changed no default, so all forms are equal.
+        # No default of most kinds has ever changed, so the query is the same in every form (version
+        # of the defaults).
+        del form
         return self
 
     def in_rho(self) -> Self:
@@ -91,7 +94,8 @@ class Query(CatalogueEntry, ABC):
         The loss stays what was asked for, and the charge in ρ is smaller. The request as it is
         stored and shown stays the same.
         """
-        return self  # Most kinds have the same defaults for all accounts.
+        # Most kinds have the same defaults for accounts that count in ρ and for others.
+        return self
 
     @abstractmethod
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:

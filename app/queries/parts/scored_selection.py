@@ -413,8 +413,8 @@ class ScoredSelection(Query):
         unit = self._utility_unit(public, choice)
         if unit is None:
             return {}
-        # A score is rounded down to its grid, so the true utility may be one step higher. The
-        # interval therefore extends one step further up.
+        # A score is rounded down to a multiple of its grid step, so the true utility may be one
+        # step higher. The interval therefore extends one step further up.
         above = error if unit == 1 else error + 1
         values = noisy.values.tolist()
         numbers = {

@@ -152,8 +152,8 @@ class EvolutionaryTree(SelectingQuery):
             ),
         }
         if self.sensitivity == "global" and isinstance(plan.fitness, Fitness):
-            # Gives the accuracy also in the unit of the objective: a number of dominating trees for
-            # a Pareto score, a sum of rates for a weighted sum.
+            # The quote states the accuracy also in the unit of the objective. For a Pareto score
+            # this is a number of dominating trees, for a weighted sum a sum of rates.
             grid, scale = plan.fitness.unit(dataset, pool)
             unit = ldexp(grid.cap, -grid.bits) / scale
             accuracy["objective_below_best"] = significant(error * unit)

@@ -75,7 +75,7 @@ class Forest(SelectingQuery):
         error = only(target, COUNT_TARGET)
         private = self.splits == "private"
         # Any loss serves here, because only the converted dataset is needed, which is the same for
-        # every loss. ``reached`` replaces the loss.
+        # every loss. The function ``reached`` puts each tried loss in its place.
         any_loss = charge_for_add_remove(dataset, PrivacyLoss(NANO))
         native = self._native(dataset, any_loss)
 

@@ -213,7 +213,7 @@ def _pooled(whole: DatasetBudgets, request: BudgetRequest) -> PrivacyLoss:
     cap = whole.cap
     if cap.counts_rho or any(one.counts_rho for one in whole.items):
         # An account that counts in ρ may be charged more ε than its limit, so sums of ε bound
-        # nothing. Then the loss is that of the cap, which no grant changes.
+        # nothing. Then only the cap of the dataset bounds the loss, and no grant changes the cap.
         return whole.exposure.at_most
     others = [one for one in whole.items if one.analyst != request.analyst]
     spent = [one.spent for one in whole.items if one.analyst == request.analyst]

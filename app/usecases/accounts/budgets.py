@@ -161,15 +161,17 @@ def of_dataset(services: Services, caller: Caller, name: str) -> DatasetBudgets:
     row_of_cap = services.ledger.cap(dataset.id)
     charges = partial(charges_by_kind, dataset)
     cap = _cap_balance(row_of_cap, rows, charges)
-    # δ_c is the δ that counting in ρ adds to all answers together. The owner may have lowered it
-    # since, so the largest that the cap ever had counts.
+    # δ_c is the δ that counting in ρ adds to all answers together. The owner may have lowered the
+    # δ_c of the cap (the limit on all analysts together), so the largest that the cap ever had
+    # counts.
     composition = services.ledger.largest_composition(row_of_cap)
-    # The sum starts from the cap's charges. After a rollback was accepted, the cap also holds the
-    # charges of answers that the restored accounts of analysts do not hold.
+    # The sum over all analysts starts from the charges of the cap, their common limit. After a
+    # rollback of the database, the cap also holds the charges of answers that the restored accounts
+    # of analysts do not hold.
     pooled = sum((row.remaining for row in rows), cap.spent)
     promise = PrivacyLoss(cap.allowance.epsilon_nano, cap.allowance.delta_atto + composition)
     # An account that counts in ρ may be charged more ε than its limit, so sums of ε bound nothing.
-    # Then only the limits of the cap (``promise``) bound the loss.
+    # Then only the cap (``promise``), the limit on all analysts together, bounds the loss.
     sums_bound = not (composition or any(row.account.limit.composition_atto for row in rows))
     at_most = promise
     if sums_bound:

@@ -44,10 +44,10 @@ from mechanisms.model.executor import Inline
 from mechanisms.noise.uniform import uniform
 
 CLUSTER_TABLES = {"dermatology": 20.0, "soybean": 30.0, "mushroom": 25.0, "adult": 30.0}
-#: Rows that Ward's clustering and neighbours look at, drawn without replacement.
+#: The number of rows, drawn without replacement, for Ward's clustering and for nearest neighbours.
 SAMPLE = 700
 TIMES, RUNS, FEWER = 10, 30, 5
-#: A smaller difference of each of ``K_MEANS`` counts as none.
+#: For each measure of ``K_MEANS``, the difference below which two results count as equal.
 EQUALS = (0.1, 0.1, 0.02)
 NOISES = (0.1, 0.2, 0.3)
 MEASURES = {
@@ -55,9 +55,9 @@ MEASURES = {
     "Ward, information": "normalized mutual information of Ward's clusters",
     "5-NN": "5-neighbour accuracy",
 }
-#: By so much less a measure is still near.
+#: A private metric counts as near the one without privacy if its measure is at most so much lower.
 NEAR = {"Ward": 0.1, "Ward, information": 0.1, "5-NN": 0.05}
-#: What is measured of private k-means.
+#: The measures of private k-means clusters.
 INDEX, INFORMATION, VARIANCE = K_MEANS = (
     "adjusted Rand index",
     "normalized mutual information",
@@ -130,7 +130,7 @@ def k_means(truth: Truth, epsilons: Sequence[float], runs: int) -> dict[str, Lin
     learner = truth.learner(WAYS["max_relevance"])
     codes = one_hot(truth.public.attributes, GRID_BITS)
     free = learned(truth.metric(truth.rule(Rule.MEAN_SU)), GRID_BITS)
-    # Its budget does not depend on that of a metric: one line for every ε.
+    # This metric has no noise, so its results are the same at every ε and are computed once.
     without = np.array([clustered(table, free, CLUSTERING_LOSS) for _ in range(runs)])
     lines: dict[str, Line] = {"learned": [], "one-hot": []}
     for epsilon in epsilons:
@@ -161,7 +161,8 @@ def clustered(table: Table, encoding: Encoding, epsilon: float) -> tuple[float, 
     context = QueryContext(table.records, table.dataset, loss, randomness(), Inline())
     centres = lloyd(context, encoding, points, ITERATIONS, moves=2).points
     columns = [(table.records.codes[a.name], len(a.levels)) for a in encoding.attributes]
-    # The class goes along without a say in what is nearest.
+    # The class is counted in every cluster, but its distances are 0, so it does not decide which
+    # centre is nearest.
     partial = partial_distances(encoding, centres)
     classes = int(table.classes.max()) + 1
     silent = np.concatenate([partial, np.zeros((classes, partial.shape[1]))])

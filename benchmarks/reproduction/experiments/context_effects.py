@@ -25,12 +25,12 @@ from mechanisms.model.sensitivity import Sensitivity
 TABLES = {"cmc": 3.0, "mushroom": 6.0, "soybean": 12.0}
 SIZES = [1, 2, 3, 4, 5, 6]
 SHARES = ["0.1", "0.3", "0.5", "0.7", "0.9"]
-#: The share of ε for contexts that the paper takes.
+#: The share of ε that the paper spends on choosing contexts, the attributes that define distances.
 TAKEN = "0.3"
 EPSILONS = (0.25, 1.0)
 TIMES = 20
-#: A smaller difference of correlations counts as none, and so does a fall of an error by less than
-#: this share of it.
+#: A difference of correlations below ``EQUAL`` counts as none. So does a fall of an error by less
+#: than the share ``FALL`` of its first value.
 EQUAL, FALL = 0.05, 0.1
 
 Line = dict[str, list[Estimate]]

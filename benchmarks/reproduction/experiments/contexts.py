@@ -59,7 +59,8 @@ class Comparison:
         exact = sources["exact"]
         rows = table.rows
         printed = 2 * (1 / log(2) + log2(rows))
-        # q is N·I', in steps of 2^−g; the printed sensitivity times N is that of N·I'.
+        # The utility q is the paper's utility −H(Y | X) times the number of rows N, in steps of
+        # 2^−grid. So the printed sensitivity is multiplied by N too.
         grid = exact.grid.bits
         self.scores["printed"] = {
             t: np.floor(exact.candidates(t)[1] / 2.0**grid / printed * 2**self.bits).astype(

@@ -25,9 +25,10 @@ from mechanisms.model.sensitivity import Sensitivity
 
 RUNS = 5
 WAYS = ("shifted", "local", GLOBAL)
-#: A gain or a loss of fewer points counts as none.
+#: A difference of accuracies below this many percentage points counts as none.
 EQUAL = 2.0
-#: A way, the one that it is nowhere less accurate than, and why that may be wrong.
+#: Claims that the first sensitivity is nowhere less accurate than the second, each with a reason
+#: why it may not hold.
 NOT_LESS = (
     ("shifted", "local", "it favours attributes of many values, of few records each"),
     ("local", GLOBAL, "it inverts the order of attributes where large utilities have large δ"),
@@ -42,7 +43,8 @@ def run(result: Result, setting: Setting, name: str) -> None:
         cell: [] for cell in (*cells(name, CRITERIA, epsilons), *in_rho)
     }
     for number in range(setting.times(RUNS)):
-        # The folds of a run are those of every cell.
+        # All settings have the same cross-validation folds in a run, so that their accuracies can
+        # be compared in pairs.
         for cell, runs in points.items():
             parts = accuracies(setting.data, cell, setting.seed % 2**31 + number)
             runs.append(100 * float(np.mean(parts)))

@@ -30,13 +30,13 @@ from mechanisms.model.sensitivity import Sensitivity
 CONTEXT_TABLES = ("dermatology", "soybean", "cmc", "mushroom", "nltcs", "adult_full")
 TIMES = 12
 MEASURES = ("adjusted F", "correlation")
-#: Values of one measure of one arm: at each ε one per repetition.
+#: The values of one measure for one arm (a way to learn distances): at each ε, one per repetition.
 Line = list[Floats]
-#: By measure and arm.
+#: For each measure, the values of each arm (a way to learn distances).
 Scores = dict[str, dict[str, Line]]
 
 
-#: The ways to learn, by name.
+#: The ways to learn distances, by name.
 ARMS = {
     **{
         f"baseline {rule}": Options(Context.BASELINE, rule=rule, context_size=SIZE)
@@ -49,13 +49,14 @@ ARMS = {
         for mode in (Sensitivity.GLOBAL, Sensitivity.LOCAL)
     },
 }
-#: The line of this product, which the paper does not have: a query without options, in an account
-#: that counts in ρ.
+#: The line of a plot for this service, which the paper does not have: a query without options whose
+#: account counts in ρ (zero-concentrated differential privacy).
 OWN = "this service, in ρ"
 OWN_OPTIONS = Options(Context.MAX_RELEVANCE, context_size=SIZE)
-#: The way whose claims are judged, and the baseline.
+#: The way to learn distances whose claims are judged, and the baseline that it is compared with.
 OURS, BASE = "max_relevance global", "baseline mean_su"
-#: A correlation from which matrices are near; differences below the second amount count as none.
+#: From a correlation of ``NEAR`` on, two distance matrices count as near. A difference of
+#: correlations below ``EQUAL`` counts as none.
 NEAR, EQUAL = 0.9, 0.05
 
 

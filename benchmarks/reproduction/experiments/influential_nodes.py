@@ -26,7 +26,7 @@ RECALLS = (0.4, 0.7, 0.9)
 #: The name of the line for this service's default mechanism, which the paper does not have. Its
 #: recall is the mean of RUNS runs.
 OWN, RUNS = "this service, auto", 5
-#: The ε at which each arm reaches a recall; None where it never does.
+#: By mechanism: the ε at which it reaches a given recall, or None if it never does.
 Reached = dict[str, float | None]
 
 

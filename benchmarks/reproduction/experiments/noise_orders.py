@@ -28,10 +28,10 @@ SIZES = (100, 300, 1000, 3000, 10_000)
 RIVALS = ("smooth_sensitivity", "noisy_local_sensitivity", "ladder")
 WAYS = (LEVELS, *RIVALS)
 TIMES, ROUNDS = 60, 5
-#: The answers that are timed together: one takes a tenth of a millisecond.
+#: So many answers are timed together, because a single one takes only a tenth of a millisecond.
 ANSWERS = 20
 EPSILON = 1.0
-#: A ratio below this counts as none. Differences are of decimal logarithms.
+#: A ratio of errors or of times below this counts as equal. Differences are of decimal logarithms.
 EQUAL = 1.25
 WHY = {
     "accurate": "with the right bound LLS is never less noisy than smooth sensitivity, and the "

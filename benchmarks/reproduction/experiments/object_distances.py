@@ -25,7 +25,7 @@ TIMES, ROWS = 15, 300
 def run(result: Result, setting: Setting, name: str) -> None:
     truth = Truth(read_table(setting.data, name))
     epsilons, times = setting.fewer(EPSILONS), setting.times(TIMES)
-    # The rows are part of the experiment: the same in every run.
+    # Every run has the same rows, by a fixed seed, so runs differ only in their noise.
     rows = np.sort(np.random.default_rng(1).choice(truth.table.rows, ROWS, replace=False))
 
     def distances(metric: list[TargetMetric]) -> Floats:

@@ -20,11 +20,13 @@ from mechanisms.objectives import Term
 from mechanisms.objectives.pareto import MOST_PASSES, Pareto
 from mechanisms.utilities import UTILITIES
 
-#: C below this is "near 0".
+#: Up to this value, the measure C counts as near 0. C is the share of the selected nodes that are
+#: beaten by a node of the true top.
 SMALL = 0.1
 K = 3
 MEMBERS = ("degree", "egocentric_density")
-#: With as many passes as a query may ask for. They tell shifted scores apart at a smaller ε.
+#: The Pareto score has the most passes (steps of its sensitivity function) that a query may
+#: request. More passes let ``shifted`` tell nodes apart at a smaller ε.
 PARETO = Pareto([Term(UTILITIES[name]) for name in MEMBERS], MOST_PASSES)
 OWN_QUERY = Query("Pareto", K, NODES, [{"name": name} for name in MEMBERS], "pareto")
 EPSILONS = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
@@ -37,7 +39,7 @@ def points(case: Case) -> Integers:
 
 def true_top(case: Case, at: Integers) -> Integers:
     """The K best nodes by Pareto score, ties as above."""
-    # The last key of lexsort comes first; it keeps the public order among equals.
+    # np.lexsort sorts by its last key first. It is stable, so equal nodes keep their public order.
     return np.lexsort((*-at[::-1], -case.utilities(PARETO)))[:K]
 
 

@@ -24,14 +24,14 @@ from mechanisms.noise.rate import score_bits
 
 EPSILONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5)
 RUNS = 100
-#: A smaller difference of shares of runs counts as none.
+#: A difference of two shares of runs below this counts as none.
 EQUAL = 0.05
-#: Nearly always: this share of the runs, or more. It is the bar plus what counts as none.
+#: The claim that the context is found "nearly always" needs at least this share of the runs.
 NEARLY = 0.9
 DRAWN = (Context.MAX_RELEVANCE, Context.MAX_DEPENDENCY)
-#: The line of this product, which the paper does not have: a query without options.
+#: The line of a plot for this service, which the paper does not have.
 OWN = "this service, max_relevance local"
-#: Half of ε is for contexts, so that ε of a context is half that of a query.
+#: Contexts get half of the ε of a query, so a query with 2ε spends ε on its context.
 TARGET, HALF = "x0", Fraction(1, 2)
 
 
@@ -58,7 +58,8 @@ def exact_chances(table: Table, context: Context, epsilons: Sequence[float]) -> 
     draws = len(true) if context is Context.MAX_RELEVANCE else 1
     sampler, bits = drawing(table, options), score_bits(draws)
     candidates, _ = sampler.candidates(0)
-    # For single attributes the planted ones, and for sets the planted set.
+    # The candidates that have to be drawn. They are the planted attributes if a candidate is a
+    # single attribute, and the planted set if it is a set.
     members = [i for i, one in enumerate(candidates) if set(one) <= set(true)]
     scores = sampler.scores(0, bits)
     gaps = (scores - scores.max()).astype(float)

@@ -32,7 +32,8 @@ from mechanisms.kernels.graphs.graph import compressed_rows
 from mechanisms.model.sensitivity import Sensitivity
 
 SAMPLES, SIZE, K, TIMES = 10, 50, 5, 10
-#: An ε that one might spend, and a difference of recalls that counts as none.
+#: An ε that a user might spend, and the difference of recalls below which two methods count as
+#: equal.
 USUAL, EQUAL = 10.0, 0.05
 OURS, RIVAL = ("local", "shifted"), "PrivateSQL-style"
 Adjacency = NDArray[np.int64]
@@ -167,7 +168,7 @@ def judge(
         EQUAL,
         "the noise is too large for either",
     )
-    # An ε that is not reached counts as infinite.
+    # For each method, the least ε with a recall of 0.9; infinite if none of those tried reaches it.
     first = {
         way: next((e for e, v in zip(epsilons, line, strict=True) if v >= 0.9), np.inf)
         for way, line in recalls_of.items()

@@ -30,12 +30,13 @@ from mechanisms.statistics.validity import choose
 
 EPSILON = 1.0
 Amplitudes = NDArray[np.float64]
-#: The noise amplitude 2S/ε in dollars at ε = 1, where the smooth bound S is in cents, is this many
-#: times S.
+#: The noise amplitude is 2S/ε with ε = 1. The smooth bound S is in cents, and this factor turns it
+#: into the amplitude in dollars.
 DOLLARS = 0.02
 LEVELS = "levels (LLS, corrected)"
 OWN, OWN_LAPLACE = "this service, its default", "this service, laplace (no δ)"
-#: Bounds by definition are timed at one in this many cut-offs.
+#: The slow computation of bounds by their definition is timed at one in this many cut-offs of the
+#: prefix sums.
 SHARE = 5000
 #: A noise of at most EQUAL times another is about the same. If that is so at a share MOST of the
 #: cut-offs, the claim holds with other numbers.
@@ -113,7 +114,7 @@ def served(values: Amplitudes, cutoffs: Sequence[int], loss: PrivacyLoss) -> dic
     changes = local_changes(on_grid(values, plan.exponent))
     noise = MECHANISMS[choose(part.name, None, dataset.neighbouring, loss.delta_atto)]
     assert isinstance(noise, SmoothNoise)
-    # The true sum is not needed: noise does not depend on it.
+    # The measured sum is 0 here, because the scale of the noise does not depend on it.
     places = (
         Measurement(0, local=CutOffBound(changes, k), levels=CutOffLevels(changes, k))
         for k in cutoffs

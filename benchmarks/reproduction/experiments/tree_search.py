@@ -37,11 +37,10 @@ from mechanisms.trees.evolutionary.fitness import Fitness
 from mechanisms.trees.evolutionary.front import Front
 
 RUNS, C_RUNS = 20, 60
-#: A smaller difference counts as none: of the fitness, which is at most 5; of the fitness where the
-#: search is compared with private ID3, because the paper prints a gain of only 6 % there; and of
-#: measure C.
+#: Differences below these count as none: of the fitness, which is at most 5; of the fitness against
+#: private ID3, where the paper prints a gain of only 6 %; and of the measure C.
 EQUAL_FITNESS, EQUAL_GAIN, EQUAL_C = 0.3, 0.1, 0.05
-#: The smaller of the gains over private ID3 that the paper prints, in percent; the other is 21.
+#: The paper prints gains of fitness over private ID3 from 6 % to 21 %. This is the least of them.
 LEAST_GAIN = 6
 C_EPSILONS = (0.5, 1.0, 2.0)
 WEIGHTS = {"true_positive_rate": Decimal(3), "true_negative_rate": Decimal(2)}
@@ -50,7 +49,8 @@ SETTING |= {"initial_depth": 3, "max_depth": 5}
 C_SETTING = {"population": 30, "selected": 3, "generations": 3, "outputs": 3}
 C_SETTING |= {"initial_depth": 4, "max_depth": 10}
 SEARCHES = (GLOBAL, LOCAL)
-#: Private ID3: the criterion and sensitivity of this service, and those of the paper's baseline.
+#: Two variants of private ID3 to compare with, this service's and the paper's baseline. Each has a
+#: split criterion and a sensitivity.
 BASELINES = {"id3": ("gini", GLOBAL), "id3 of the paper": (GAIN, LOCAL)}
 #: The search of this service by the objective ``front``, which the paper does not have.
 OWN = "front"
@@ -60,7 +60,8 @@ NAMES = {
     OWN: "this service, objective front",
 }
 Floats = NDArray[np.float64]
-#: The fitness in every run, by way and ε. A way is a sensitivity of the search, a baseline or OWN.
+#: By method and ε: the fitness of the trees in every run. A method is a sensitivity of the search,
+#: a baseline, or OWN.
 Runs = Mapping[tuple[str, float], list[float]]
 
 
@@ -246,7 +247,7 @@ def gaps(runs: Runs, way: str, other: str, epsilon: float) -> list[float]:
 
 
 def pareto(result: Result, setting: Setting, name: str) -> None:
-    # A full run has five times the runs, from which ``rank_comparisons`` takes its tests.
+    # ``--full`` runs five times as many repetitions, because ``rank_comparisons`` tests on them.
     times = setting.times(C_RUNS) * (5 if setting.full else 1)
     both = [measures(setting.data, name) for _ in range(times)]
     runs, areas = (

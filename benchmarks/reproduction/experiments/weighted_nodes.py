@@ -10,9 +10,9 @@ from benchmarks.selections.cases import case_of, objective_of
 from benchmarks.selections.defaults import Place, dense_degree, recalls
 
 REACHED, K = 0.95, 5
-#: One density is moved by up to 1 anywhere in the universe, by 2/d at a node of degree d: the
-#: weight of 100 makes ``global`` 101 times as coarse for everyone, ``local`` only for nodes of few
-#: edges.
+#: One edge changes an egocentric density by up to 1 in some graph, but by at most 2/d at a node of
+#: degree d. So the weight 100 makes the ``global`` sensitivity 101 times that of the degree, and
+#: the ``local`` one large only at nodes of few edges.
 WEIGHTS = {"degree": "1", "egocentric_density": "100"}
 EPSILONS = [float(f"{base}e{power}") for power in range(-2, 2) for base in (1, 2, 5)] + [100.0]
 

@@ -22,7 +22,7 @@ from tests.evidence.certification.graphs import (
     graph_of,
 )
 
-#: The example graph: two hubs a, b and six others.
+#: The example graph of the paper, with two hubs a and b and six other nodes.
 NAMES = ("a", "b", "v0", "v1", "v2", "v3", "v4", "v5")
 EDGES = ("a-b", "a-v0", "a-v1", "a-v2", "a-v3", "b-v2", "b-v3", "b-v4", "b-v5", "v0-v1", "v4-v5")
 
@@ -165,7 +165,8 @@ def judge_scales(result: Result) -> None:
         f"{1 / min(1 / 3, 0.25 * (1 + epsilon / tail / 2)):.4g}", OTHERWISE,
         "4/3 is above 1 + t/2, so the ratio is what limits the rate",
     )  # fmt: skip
-    # Rungs of 7.5 and 10 numbers on either side of the answer.
+    # In the paper's example the rungs of the ladder have 7.5 and 10 numbers on either side of the
+    # true answer.
     law = rung_probabilities(np.array([1, 15, 20]), epsilon)
     result.claim(
         "section 5.3: the ladder needs a scale of 6.75",

@@ -17,7 +17,8 @@ from typing import NamedTuple, cast
 from privypurse.answers.tables import Numbers, Sheet, Sheets, Table
 
 _NORMAL = NormalDist()
-#: More than the rounding error of a width in doubles, in steps.
+#: More than the rounding error in the computed half width of an interval, in steps (the noise is a
+#: whole multiple of a step).
 _ROUNDING = 1e-6
 
 

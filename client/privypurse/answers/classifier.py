@@ -23,7 +23,7 @@ class Classifier(ABC):
     reads is absent or unknown.
     """
 
-    #: The kind of estimator, for scikit-learn before 1.6.
+    #: Tells scikit-learn before 1.6 that this estimator is a classifier.
     _estimator_type = "classifier"
 
     @property

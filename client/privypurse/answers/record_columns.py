@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from privypurse.frames import library
 
-#: A NumPy array.
+#: The type of NumPy arrays. It is ``Any``, because NumPy may not be installed.
 Array = Any
 
 
@@ -55,7 +55,8 @@ class RecordColumns:
             if name not in self._frame.columns:
                 raise ValueError(f"a row has no value of {name}")
             numbers: dict[Any, int] = {}
-            # The values 1, 1.0 and True are equal, and their texts are not.
+            # The values 1, 1.0 and True are equal in Python, but their texts differ. So the key of
+            # a value contains its class.
             keys = [(value.__class__, value) for value in self._values(name)]
             of_rows = [numbers.setdefault(key, len(numbers)) for key in keys]
             array = self.numpy.array(of_rows, self.numpy.int64)
@@ -65,8 +66,9 @@ class RecordColumns:
     def _values(self, name: str) -> list[Any]:
         column = self._frame[name].to_numpy()
         if column.dtype.kind == "M":
-            # Lists of instants are numbers; their texts begin with the date.
+            # For instants in nanoseconds, ``tolist`` would return whole numbers. So instants become
+            # texts, which are their dates.
             texts = column.astype("datetime64[D]").astype(str).tolist()
             return [None if text == "NaT" else text for text in texts]
-        # What is missing, such as NaN, does not equal itself.
+        # A missing value such as NaN does not equal itself.
         return [value if (value == value) is True else None for value in column.tolist()]

@@ -138,7 +138,8 @@ class Trees(Answer, Classifier):
         if len(self.trees) == 1:
             return self.tree._label(row)
         means = self._chances(row)
-        # Of equal means the first class in ascending order wins, as in ``_label_column``.
+        # If several classes have the largest mean, the first in ascending order wins, as in
+        # ``_label_column``.
         return max(sorted(means), key=means.__getitem__)
 
     def _chances(self, row: Row) -> dict[str, float]:

@@ -22,7 +22,8 @@ from mcp.shared.exceptions import MCPError
 from privypurse.problems import PurseError
 from privypurse.version import __version__
 
-#: Seconds for a reply. A call may wait for a deadline, by its argument at most 300 seconds.
+#: Seconds to wait for a reply. A call of a tool may wait for a deadline, by its argument at most
+#: 300 seconds.
 TIMEOUT = httpx2.Timeout(10.0, read=330.0)
 
 
@@ -54,7 +55,7 @@ async def _connected(url: str, key: Callable[[], str]) -> AsyncIterator[Client]:
     except PurseError as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     except Exception:
-        # The SDK raises groups of exceptions.
+        # The SDK of the protocol raises groups of exceptions, so no single class can be named here.
         raise MCPError(types.INTERNAL_ERROR, f"no reply from {url}") from None
 
 

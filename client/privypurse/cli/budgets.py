@@ -152,7 +152,8 @@ def export(
     """Write the ledger as CSV, newest first: the accounts that you may see."""
     with service(context) as purse:
         entries = purse.ledger(dataset)
-        # Fetch the first page before opening the file: a refusal must not empty an existing file.
+        # The first page is fetched before the file is opened: a refusal must not empty an existing
+        # file.
         first = list(islice(entries, 1))
         with _stream(output) as stream:
             _write(chain(first, entries), stream)
@@ -162,7 +163,7 @@ def _write(entries: Iterable[Entry], stream: TextIO) -> None:
     lines = csv.writer(stream, lineterminator="\n")
     lines.writerow(COLUMNS)
     for entry in entries:
-        # Gaussian noise has no finite ε: its field is empty.
+        # Gaussian noise has no finite ε, so the field of ε is empty.
         epsilon = f"{entry.amount.epsilon:f}" if entry.amount.epsilon.is_finite() else ""
         rho = "" if entry.amount.rho is None else f"{entry.amount.rho:f}"
         amounts = {"epsilon": epsilon, "delta": f"{entry.amount.delta:f}", "rho": rho}

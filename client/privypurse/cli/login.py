@@ -38,7 +38,8 @@ def login(
             with PrivyPurse(credentials.url, person) as purse:
                 name = purse.me().name
         except PurseError:
-            # Later commands would use the tokens. They are forgotten also without the provider.
+            # Danger: later commands would use the tokens of this failed sign-in. They are removed
+            # from this machine even if the provider cannot revoke them.
             with suppress(PurseError):
                 person.end()
             raise

@@ -17,7 +17,8 @@ A = TypeVar("A")
 Utility = str | Mapping[str, Any]
 Selector = Literal["permute_and_flip", "exponential"]
 Sensitivity = Literal["global", "local", "flattened", "shifted"]
-#: Of selections, where the service may choose by its public rule.
+#: The sensitivities that a selection may name. With ``auto`` the service chooses one by its public
+#: rule.
 AutoSensitivity = Literal["auto", "global", "local", "flattened", "shifted"]
 
 
@@ -27,7 +28,7 @@ class Query(Generic[A]):
 
     body: Mapping[str, Any]
     read: Callable[[Mapping[str, Any], Columns], A]
-    #: Whether ``read`` needs the public description of the table.
+    #: True if ``read`` needs the public description of the table.
     described: bool = False
 
 

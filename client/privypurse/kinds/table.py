@@ -9,9 +9,11 @@ from privypurse.amounts import Number, decimal_text
 from privypurse.answers.tables import Table
 from privypurse.kinds.query import Call, Query
 
-#: An attribute by name, ``{"attribute", "edges"}``, or ``{"attribute", "groups": {name: values}}``.
+#: One attribute that groups a table: its name, ``{"attribute", "edges"}``, or ``{"attribute",
+#: "groups": {name: values}}``.
 By = str | Mapping[str, Any]
-#: ``{"name": "count"}``, or ``{"name": "mean", "attribute": "age"}``, and further fields.
+#: One number of every cell: ``{"name": "count"}``, or ``{"name": "mean", "attribute": "age"}``, and
+#: further fields.
 Aggregate = Mapping[str, Any]
 
 

@@ -35,7 +35,7 @@ def _written(records: Any, folder: Path) -> Path:
     if hasattr(records, "edges") and hasattr(records, "is_directed"):
         return _edges(records, folder / "records.csv")
     file = folder / "records.parquet"
-    if hasattr(records, "write_parquet"):  # a data frame of polars
+    if hasattr(records, "write_parquet"):  # the records are a data frame of polars
         records.write_parquet(file)
         return file
     if hasattr(records, "to_parquet"):

@@ -20,6 +20,7 @@ def cell_text(value: Any) -> str:
         return format(value, "f")
     if isinstance(value, str | int | float):
         return str(value)
-    if isinstance(value, date):  # a moment is a date with a time, which is a text of its own
+    # ``datetime`` is a subclass of ``date``; its text contains the time.
+    if isinstance(value, date):
         return value.isoformat()
     raise ValueError(f"a cell is a {type(value).__name__}: choose columns of texts, numbers, dates")

@@ -12,8 +12,8 @@ from typing import Any
 MOST_DISTINCT = 1_000
 #: The most different cells that a report lists, and the most cells that it shows as odd.
 MOST_LISTED, MOST_ODD = 50, 5
-#: The share of the filled cells that have to be numbers, or dates, for a column to be drafted as
-#: such. A few odd cells, and so any one record, rarely decide what the draft says.
+#: A column is drafted as numeric, or as dates, if at least this share of its filled cells are
+#: numbers, or dates. So a few odd cells, or any one record, rarely decide what the draft says.
 ENOUGH = 0.95
 
 
@@ -28,7 +28,7 @@ class ColumnProfile:
     dates: list[str] = field(default_factory=lambda: ["9999-12-31", "0001-01-01"])
     number_count: int = 0
     date_count: int = 0
-    #: None once there are more than ``MOST_DISTINCT``.
+    #: How often each cell occurs; None once there are more than ``MOST_DISTINCT`` different cells.
     distinct: Counter[str] | None = field(default_factory=Counter)
     odd: dict[str, list[str]] = field(default_factory=lambda: {"numeric": [], "date": []})
 

@@ -97,7 +97,8 @@ def _postgresql(source: str, table: str | None) -> Iterator[RawTable]:
             connection.read_only = True
             tables = [name for (name,) in connection.execute(_TABLES).fetchall()]
             schema, _, name = chosen(table, tables, "public").partition(".")
-            # A cursor of the server: the table need not fit into memory.
+            # A cursor on the server sends the table in pieces, so the table need not fit into
+            # memory.
             with connection.cursor("records") as cursor:
                 cursor.itersize = _FETCH
                 cursor.execute(f"SELECT * FROM {_quoted(schema, name)}")

@@ -17,7 +17,7 @@ from pathlib import Path
 from privypurse.uploads.upload import media_type_of
 from privypurse.workshop.table_files import as_upload
 
-#: The packages that the rules need.
+#: The packages that the rules for uploads need.
 NEEDED = ("numpy", "pyarrow", "pydantic")
 
 

@@ -18,8 +18,8 @@ def co_degree_floor(graph: RankedGraph) -> Nodes:
     floor = np.zeros(graph.nodes, np.int32)
     linked = degrees > 0
     # A node shares a neighbour with another node exactly if one of its neighbours has a second
-    # neighbour. Rows begin with the neighbour of the largest degree, so comparing that degree with
-    # 1 decides.
+    # neighbour. The list of neighbours of a node begins with the one of the largest degree, so
+    # comparing that degree with 1 decides.
     floor[linked] = degrees[graph.indices[graph.indptr[:-1][linked]]] > 1
     return floor
 

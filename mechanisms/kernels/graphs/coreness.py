@@ -31,8 +31,9 @@ def _core_numbers(indptr: Offsets, indices: Nodes) -> Nodes:
     for v in range(nodes):
         core[v] = indptr[v + 1] - indptr[v]
         largest = max(largest, core[v])
-    # ``order`` sorts the nodes by their number of neighbours that are not yet removed.
-    # ``starts[d]`` is the position in ``order`` of the first remaining node with d such neighbours.
+    # Nodes are removed one by one, each time one with the fewest remaining neighbours. ``order``
+    # sorts the nodes by their number of remaining neighbours. ``starts[d]`` is the position in
+    # ``order`` of the first remaining node with d such neighbours.
     starts = np.zeros(largest + 2, np.int64)
     for v in range(nodes):
         starts[core[v] + 1] += 1
@@ -53,8 +54,9 @@ def _core_numbers(indptr: Offsets, indices: Nodes) -> Nodes:
             w = indices[e]
             if core[w] <= core[v]:
                 continue
-            # The neighbour w loses one degree: it changes places with the first node of its degree,
-            # and the nodes of that degree then begin one place later in ``order``.
+            # The removal of node v takes one neighbour from node w. So w changes places with the
+            # first node of its degree, and the nodes of that degree then begin one place later in
+            # ``order``.
             first = starts[core[w]]
             other = order[first]
             order[place[w]], place[other] = other, place[w]
@@ -71,8 +73,8 @@ def _h_indices(indptr: Offsets, indices: Nodes) -> Nodes:
     for v in range(nodes):
         largest = max(largest, indptr[v + 1] - indptr[v])
     result = np.zeros(nodes, np.int32)
-    # The number of neighbours of v by degree. Degrees above that of v count as that of v, because
-    # its h-index is at most its own degree.
+    # ``counts[d]`` is the number of neighbours of node v that have degree d. Degrees above that of
+    # v count as that of v, because the h-index of v is at most its own degree.
     counts = np.zeros(largest + 1, np.int32)
     for v in range(nodes):
         degree = indptr[v + 1] - indptr[v]

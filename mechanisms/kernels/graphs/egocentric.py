@@ -17,16 +17,17 @@ from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graphs.graph import Nodes, Offsets
 from mechanisms.kernels.graphs.ranks import RankedGraph, Ranks
 
-#: Betweenness is prepared in steps of 2⁻²⁶. A query shifts it right to the coarser grid that it
-#: uses.
+#: The betweenness of each node is stored with a prepared graph as a whole number of steps of 2⁻²⁶.
+#: A query that uses larger steps shifts this number right.
 GRID_BITS = 26
 
-#: Up to this degree D the betweenness, which is below D²/2, fits 64 bits in steps of 2⁻²⁶.
+#: Up to this degree, the egocentric betweenness of a node fits 64 bits in steps of 2⁻²⁶, because
+#: for degree D it is below D²/2.
 LARGEST_DEGREE = 2**19 - 1
 
-#: Up to this many neighbours of one node that have an edge to another of its neighbours, pairs of
-#: them may be compared as rows of a bit matrix, of 8 MiB per thread at this size. For more,
-#: two-paths are visited.
+#: The common neighbours of pairs of a node's neighbours are counted by a bit matrix or by visiting
+#: all paths of two edges. The matrix has one row for each neighbour that has an edge to another
+#: neighbour. It is considered for up to this many rows, which take 8 MiB per thread.
 LARGEST_MATRIX = 8192
 
 
@@ -131,7 +132,7 @@ def _saved_by_paths(indptr: Offsets, rows: Ranks, gain: Offsets, count: Nodes) -
     """
     total = 0
     for a in range(len(indptr) - 1):
-        # For each pair of nodes a counter counts the paths of two edges between them, and ``gain``
+        # Each pair of nodes has a counter of the paths of two edges between them, and ``gain``
         # lists how much the next path adds to the sum. Pairs with an edge must add nothing. So
         # their counters start in the second half of ``gain``, which is all zeros.
         for e in range(indptr[a], indptr[a + 1]):

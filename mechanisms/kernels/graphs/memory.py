@@ -9,7 +9,8 @@ and their copy beside the rows exist together.
 NODE, NODE_THREAD, NODE_PART = 128, 4, 20
 EDGE, EDGE_PART, EDGE_MERGED = 8, 4, 12
 
-#: The most parts into which a preparation is cut: more than any machine has threads.
+#: A graph is prepared in at most this many parts at the same time. No machine has so many threads,
+#: so in practice the threads or the memory limit the parts.
 MOST = 4096
 
 

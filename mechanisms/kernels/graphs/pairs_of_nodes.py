@@ -27,8 +27,8 @@ def open_maximum(graph: RankedGraph, pruned: bool = True) -> int:
         degree = indptr[v + 1] - indptr[v]
         if pruned and degree <= best:
             break
-        # The search is for the most common neighbours of v and a node without an edge to v. So the
-        # counters of the neighbours of v start so low that they never become the maximum.
+        # The search is for the most common neighbours of two nodes without an edge between them. So
+        # the counters of the neighbours of v start so low that they never become the maximum.
         for e in range(indptr[v], indptr[v + 1]):
             shared[indices[e]] = -(1 << 30)
         paths = 0
@@ -71,9 +71,10 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
     count = 0
     for v in range(1, nodes):
         degree = indptr[v + 1] - indptr[v]
-        # For the Pareto pairs of degrees, v needs only two partners, each of the largest degree,
-        # that is of the lowest rank. ``gap`` is the one among the nodes without an edge to v. The
-        # one among its neighbours is the first node in the row of v.
+        # Of the pairs of degrees of v and nodes of lower rank, two suffice to find the Pareto
+        # pairs, which no other pair exceeds in both parts. In both, the partner of v has the
+        # largest degree, which is the lowest rank. One partner is ``gap``, the first among the
+        # nodes without an edge to v. The other is the first neighbour in the row of v.
         gap = 0
         e = indptr[v]
         while e < indptr[v + 1] and indices[e] == gap:
@@ -87,10 +88,12 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
             high[count], low[count] = indptr[x + 1] - indptr[x] - 1, degree - 1
             count += 1
         if gap == 0 or (gap < v and indptr[gap + 1] - indptr[gap] == indptr[1]):
-            # No later node has a pair with a larger first or second part, so the search ends.
+            # Nodes are visited by falling degree. No pair of degrees with a later node has a larger
+            # first or second part, so the search ends.
             break
     # Sorts the pairs of degrees by falling first part and, among equals, by falling second part.
-    # Then a pair is on the Pareto front exactly if its second part exceeds all earlier ones.
+    # Then a pair is on the Pareto front, where no other pair exceeds it in both parts, exactly if
+    # its second part exceeds all earlier ones.
     order = np.argsort(-(high[:count] * (indptr[1] + 1) + low[:count]))
     front, largest = 0, -1
     for i in order:

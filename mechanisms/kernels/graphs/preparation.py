@@ -104,10 +104,11 @@ def prepare_graph(
 
         return executor.spread(kernel, graph._asdict(), cut, work=int(work.sum()), done=done)
 
-    # Blocks are cut by estimated work. For neighbourhoods the estimate leaves out the paths of two
-    # edges inside them and may be too low. So their blocks are many and small, with nodes of large
-    # degree first. For pairs of nodes the estimate is exact. Their blocks are few, because each
-    # returns an array with a maximum for every node.
+    # A graph is prepared in blocks of nodes of nearly equal estimated work. For the neighbourhoods
+    # of nodes the estimate leaves out the paths of two edges inside them and may be too low. So
+    # their blocks are many and small, with nodes of large degree first. For pairs of nodes the
+    # estimate is exact. Their blocks are few, because each returns an array with a maximum for
+    # every node.
     egos = spread(_ego_block, search, 16)
     pairs = spread(_pair_block, paths, 4)
     co_degree = co_degree_floor(graph)

@@ -82,9 +82,9 @@ def _ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
     starts = np.zeros(nodes + 1, np.int64)
     for r in range(nodes):
         starts[r + 1] = starts[r] + indptr[order[r] + 1] - indptr[order[r]]
-    # In the order of ranks, each node is appended to the rows of its neighbours, so that all rows
-    # ascend. At that moment its own row holds exactly its neighbours of lower rank, so ``split``
-    # records where the row ends then.
+    # In the order of ranks, each node is appended to the lists of neighbours (rows) of all its
+    # neighbours, so that the rows ascend. At that moment its own row holds exactly its neighbours
+    # of lower rank, so ``split`` records where the row ends then.
     rows = np.empty(len(indices), np.uint32)
     cursor = starts[:-1].copy()
     split = np.empty(nodes, np.int64)
@@ -99,8 +99,8 @@ def _ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
 
 def search_work(graph: RankedGraph) -> Offsets:
     """Approximate nanoseconds to list the edges inside each neighbourhood, int64 (nodes,)."""
-    # Work is counted in scans of one row entry, about 4 nanoseconds each. Starting a node takes as
-    # long as 25 scans, and starting each of its neighbours as long as 4.
+    # The unit of this count of work is the scan of one row entry, about 4 nanoseconds. Starting a
+    # node takes as long as 25 scans, and starting each of its neighbours as long as 4.
     return 4 * (25 + row_sums(graph, graph.indptr[1:], 4 + graph.lower))
 
 

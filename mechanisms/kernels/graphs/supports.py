@@ -50,8 +50,8 @@ def _block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
 def _supports(graph: RankedGraph, starts: Offsets, first: int, last: int) -> Supports:
     indptr, indices, split = graph.indptr, graph.indices, graph.split
     supports = np.zeros(starts[-1], np.int32)
-    # ``place`` answers whether v is a neighbour of the current node, of lower rank and visited
-    # already. Then ``place[v]`` is 1 + the index of v in the row of the current node, else 0.
+    # ``place`` marks the neighbours of the current node w that have a lower rank and were visited
+    # already. For such a neighbour v, ``place[v]`` is 1 + the index of v in the row of w, else 0.
     place = np.zeros(last, np.int32)
     widest = 0
     for v in range(last):
@@ -68,9 +68,9 @@ def _supports(graph: RankedGraph, starts: Offsets, first: int, last: int) -> Sup
             across = supports[starts[v] : starts[v + 1]]
             row = indices[indptr[v] : split[v]]
             matches = 0
-            # Each look-up adds 1 for a triangle, else 0, without a branch. About half of them find
-            # a triangle, so the processor could not predict a branch. A misprediction costs
-            # several steps.
+            # Each look-up of a node adds 1 if it finds a triangle, else 0, without a branch. About
+            # half of them find one, so the processor could not predict a branch. A misprediction
+            # costs several steps.
             for k in range(len(row)):
                 j = place[row[k]]
                 hits[matches] = j

@@ -56,7 +56,7 @@ def graph_totals(
     most = int(supports.max(initial=0))
     triangles, pairs = int(supports.sum(dtype=np.int64)) // 3, _pairs(supports)
     rows = by_row(graph, supports)
-    del supports  # Frees memory: ``rows`` holds the same numbers once more.
+    del supports  # ``rows`` holds the same counts of triangles, so this frees memory.
     high, low = degree_pairs(graph)
     totals = {
         "triangles": triangles,
@@ -74,8 +74,9 @@ def _pairs(supports: Supports) -> int:
     """Σ C(a, 2) over all supports a, in whole numbers of any size."""
     counts = np.zeros(int(supports.max(initial=0)) + 1, np.int64)
     for start in range(0, len(supports), PIECE):
-        # The supports are counted in pieces, because ``bincount`` copies its input to integers of
-        # 64 bits. A copy of all supports would take twice their memory.
+        # The supports, numbers of triangles on each edge, are counted in pieces, because
+        # ``bincount`` copies its input to integers of 64 bits. A copy of all supports would take
+        # twice their memory.
         counts += np.bincount(supports[start : start + PIECE], minlength=len(counts))
     return sum(a * (a - 1) // 2 * int(edges) for a, edges in enumerate(counts) if edges)
 
@@ -98,8 +99,9 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
     shared = co_degree.astype(np.int64)
     around, largest = np.zeros(graph.nodes, np.int64), np.zeros(graph.nodes, np.int64)
     for first, last in windows(graph.indptr, PIECE):
-        # The supports around each node are added in pieces, because ``reduceat`` copies its input
-        # to integers of 64 bits. A copy of all supports would take twice their memory.
+        # The supports (numbers of triangles) of the edges at each node are added in pieces, because
+        # ``reduceat`` copies its input to integers of 64 bits. A copy of all supports would take
+        # twice their memory.
         starts = graph.indptr[first : last + 1]
         linked = first + np.flatnonzero(np.diff(starts))
         if linked.size:
@@ -108,7 +110,8 @@ def _flip(graph: RankedGraph, rows: Supports, co_degree: Nodes, most: int) -> in
             largest[linked] = np.maximum.reduceat(part, offsets)
     # The search ends early by a bound for each node v: the most two-triangles (pairs of triangles
     # on one edge) that an edge at v adds or removes. If the ends of that edge have ``a`` common
-    # neighbours, these are at most a·(a − 1)/2, plus the triangles on the 2a edges to them.
+    # neighbours, these are at most a·(a − 1)/2, plus one for each triangle on the 2a edges to these
+    # neighbours.
     bound = shared * (shared - 1) // 2 + np.minimum(around, shared * largest) + shared * most
     order = np.argsort(-bound, kind="stable")
     return flip_maximum(graph, rows, bound, order)

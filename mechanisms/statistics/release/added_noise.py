@@ -31,14 +31,16 @@ from mechanisms.statistics.release.mechanism import (
 )
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
-#: The parts to release, each with its share of the loss and its grid for that share.
+#: The parts of a statistic to release, such as the sum and the count of a mean. Each has its share
+#: of the privacy loss and its grid for that share.
 Plans = list[tuple[Part, PrivacyLoss, Plan]]
 
 
 class AddedNoise(Mechanism):
     """Releases the value of each part plus ``noise``, at an equal share of the loss."""
 
-    #: The name of the noise in the steps of a price; if empty, the title of the mechanism.
+    #: The name of the noise in the steps of a query's price. If it is empty, the title of the
+    #: mechanism is shown.
     noun = ""
 
     @abstractmethod
@@ -57,7 +59,7 @@ class AddedNoise(Mechanism):
 
     def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> RhoBound:
         """The ρ of one part; by default that of any release which is private at ``loss``."""
-        del plan  # Mechanisms whose noise has a public rate read it and return a smaller ρ.
+        del plan  # Mechanisms whose noise has a public rate read ``plan`` and return a smaller ρ.
         return Pure(loss.epsilon())
 
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
@@ -78,7 +80,7 @@ class AddedNoise(Mechanism):
         parts = statistic.parts(dataset)
         plans = []
         for part, spent in zip(parts, loss.split(len(parts)), strict=True):
-            share(spent)  # refuses a share below the smallest loss
+            share(spent)  # Called only for its error: it refuses a share below the smallest loss.
             plans.append((part, spent, part.plan(dataset, spent.epsilon_nano)))
         return plans
 

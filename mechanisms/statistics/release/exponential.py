@@ -71,7 +71,8 @@ class ExponentialQuantile(Mechanism):
         scored = work("exponential quantile", cells * rows.bit_length())
         if question.where is None:
             return together(question.work(dataset), scored)
-        # With a condition, each row is assigned to its cell by binary search, and no row is sorted.
+        # If the query has a condition, each row is assigned to its cell by binary search, and no
+        # row is sorted.
         searched = work("rows in cells", rows * cells.bit_length())
         return together(condition_work(question.where, rows, dataset), scored, searched)
 

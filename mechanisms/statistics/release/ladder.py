@@ -46,14 +46,16 @@ class Ladder(DataDependentNoise):
         if not plan.cap:
             return depends(0.0)
         rate = float(share(loss)) / 2
-        # An answer lies beyond rung r with probability at most 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}).
-        # Here λ is ε/2, and a rung has at most ``cap`` integers on either side of the true value.
+        # Rungs are ranges of whole numbers at growing distance from the true value; rung 0 is the
+        # value alone. A rung has at most ``cap`` numbers on either side of the value. An answer
+        # lies beyond rung r with probability at most 2·cap·e^{−λ(r + 1)} / (1 − e^{−λ}), where λ is
+        # ε/2.
         rungs = max(log(2 * plan.cap / ((1 - CONFIDENCE) * -expm1(-rate))) / rate, 1.0)
         return depends((rungs + 1) * plan.cap * float(plan.step))
 
     def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> BoundedRange:
         """One change moves every answer by at most one rung, at the rate ε/2, up or down."""
-        del plan  # ρ does not depend on the widths of the rungs, which the plan bounds.
+        del plan  # The ρ does not depend on ``plan``, which bounds the widths of the rungs.
         return BoundedRange(loss.epsilon())
 
     def noise(
@@ -89,17 +91,19 @@ def draw(widths: Integers, rate: Rate, randomness: Randomness) -> int:
     The rung is private, so the words of the tail and of the place on it are drawn for every rung.
     """
     rung = weighted_race(weights(widths), rate, randomness, tail=True)
-    # All rungs beyond the public reach are equally wide and take part in the draw as one rung. If
-    # it is drawn, a geometric number of further rungs is added.
+    # A rung is a range of whole numbers on either side of the true value. All rungs from a public
+    # one on are equally wide and take part in the draw as one rung. If it is drawn, a geometric
+    # number of further rungs is added.
     further = single_noise(add_geometric, rate, randomness) * (rung == widths.size)
-    # A rung above 0 can only be drawn if its width is at least 1. Rung 0 borrows the width of rung
-    # 1. So it consumes as many random words as any other rung, and the run time does not reveal it.
+    # A rung above 0 can only be drawn if its width is at least 1. Rung 0 is the true value alone.
+    # It borrows the width of rung 1, so that it consumes as many random words as any other rung and
+    # the run time does not reveal it.
     width = max(int(widths[max(rung - 1, 0)]), 1)
     inner = np.where(np.arange(widths.size) < rung - 1, widths, 0)
     passed = (int((inner >> 32).sum()) << 32) + int((inner & _HALF).sum()) + further * width
     place = uniform(2 * width, randomness.stream())
     side, step = divmod(place, width)
-    # Rung 0 holds the true value alone, at distance 0.
+    # Rung 0 is the true value alone, so its distance is 0.
     distance = (passed + 1 + step) * (rung > 0)
     return distance if side else -distance
 
@@ -122,5 +126,6 @@ def ladder_probability(difference: int, widths: Integers, epsilon: float) -> flo
     while reached < abs(difference):
         reached += int(widths[min(rung, len(widths) - 1)])
         rung += 1
-    # Rung 0 holds one integer. Each integer on rung s is less likely by the factor e^{−εs/2}.
+    # Rung 0 is the true value alone. Each whole number on rung s, the s-th range of numbers around
+    # it, has the probability of the true value times e^{−εs/2}.
     return rung_probabilities(weights(widths), epsilon)[0] * exp(-epsilon / 2 * rung)

@@ -66,8 +66,8 @@ class Laplace(AddedNoise):
         if len(parts) != 1:
             return None
         ((_, spent, plan),) = parts
-        # A statistic of one part is this part times a public factor, such as 1 / number of rows.
-        # The factor scales the noise too.
+        # A statistic of one part is this part times a public factor. A mean over a public number of
+        # rows, for example, is a sum times 1 / rows. The factor scales the noise too.
         return _scale(spent, plan) * statistic.factor(dataset)
 
     def answer(self, statistic: Statistic, context: QueryContext) -> Answer:
@@ -93,8 +93,8 @@ class Laplace(AddedNoise):
         scale = self.noise_scale(statistic, dataset, one)
         if scale is None:
             return super().loss_reaching(statistic, dataset, error)
-        # Scales are rounded up by a factor of at most 1 + 2⁻²⁰. The loss is raised by a little
-        # more, so that the error stays within the target.
+        # Noise scales are rounded up by a factor of at most 1 + 2⁻²⁰. The loss is raised by a
+        # little more, so that the error stays within the target.
         return PrivacyLoss(max(1, ceil(float(scale) * WIDTHS * (1 + 2e-6) * NANO / error)))
 
     def noise(
@@ -118,7 +118,8 @@ class Laplace(AddedNoise):
         plans = super().plans(statistic, dataset, loss)
         for _, spent, plan in plans:
             if plan.cap:
-                _rate(spent, plan.cap)  # refuses rates beyond exact arithmetic
+                # Called only for its error: it refuses noise rates beyond exact arithmetic.
+                _rate(spent, plan.cap)
         return plans
 
 
@@ -166,8 +167,8 @@ def _ends(
     low, high = first.low, first.high
     assert low is not None and high is not None  # noqa: PT018 - both or neither
     if not isinstance(statistic, Part):
-        # The statistic has a single part. The answer is a public linear function of it, and the
-        # same function gives the interval's ends.
+        # The statistic is computed from a single released part. The answer is a public linear
+        # function of the part, and the same function gives the interval's ends.
         raw, factor = statistic.raw(dataset, released), statistic.factor(dataset)
         low, high = (raw + (end - first.value) * factor for end in (low, high))
     return statistic.inside(dataset, Fraction(low)), statistic.inside(dataset, Fraction(high))

@@ -22,14 +22,15 @@ from mechanisms.statistics.statistic import Statistic
 #: Laplace noise is farther than this many scales from 0 with probability 1 − CONFIDENCE.
 WIDTHS = 2.9957322735539909
 
-#: Public bounds on the error of a release, with an explanation, as prices show them.
+#: Public bounds on the error of a release, with an explanation. The price of a query shows them.
 Accuracy = Mapping[str, Any]
 
 
 class Mechanism(ABC):
     """One way to release a statistic. Everything except ``release`` depends on public facts."""
 
-    #: The name that queries use, then the title, description and source that the catalogue shows.
+    #: The name of the mechanism in queries, then its title, description and source in the
+    #: catalogue.
     name: str
     title: str
     description: str

@@ -45,12 +45,12 @@ class NoisyLocalSensitivity(DataDependentNoise):
     def steps(self, statistic: Statistic, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:
         ((part, _, _),) = self.plans(statistic, dataset, loss)
         first, _, last = loss.split(3)
-        # The mechanism draws two noisy bounds and then the answer. These three releases are (ε,
-        # δ)-DP only together. The price has a step for the bounds and one for the answer, and shows
-        # the whole δ at the first.
+        # The mechanism releases two noisy bounds and then the answer. These three releases are (ε,
+        # δ)-DP only together. The price of the query has one step for the two bounds and one for
+        # the answer, and shows the whole δ at the first.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
         # The two noisy bounds are never published, and only the answer leaves. So the second step
-        # of the price counts the ρ of all three releases together.
+        # of the price, the answer, counts the ρ of all three releases together.
         together = Pure(loss.epsilon())
         return (
             Step(f"{self.title}: two noisy bounds", bounds, bound=NO_RELEASE),
@@ -73,8 +73,8 @@ class NoisyLocalSensitivity(DataDependentNoise):
         above = shared + noise + margin(rate, loss.delta_atto)
         noise, rate = laplace(second_order(above, most))
         changed = flip + noise + margin(rate, loss.delta_atto)
-        # The noisy bound and the public global sensitivity both bound the local sensitivity, so
-        # the scale follows from the smaller one. Both are rounded up to grid steps.
+        # The noisy bound and the public global sensitivity both bound the local sensitivity, so the
+        # noise scale follows from the smaller one. Both are rounded up to grid steps.
         noise, _ = laplace(min(coarse(max(changed, 1), plan.exponent), plan.cap))
         return noise
 

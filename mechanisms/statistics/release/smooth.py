@@ -23,8 +23,8 @@ from mechanisms.statistics.smoothness import smooth_beta
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 
 #: The smooth bound S is multiplied by this, so that rounding errors never put it below the local
-#: sensitivity. They also affect the ratio of S between neighbours, for which ``smoothness.SLACK``
-#: lowers β.
+#: sensitivity. Rounding errors also affect the ratio of S between neighbouring datasets. For this
+#: ``smoothness.SLACK`` lowers the smoothness β.
 _RAISE = 1 + Fraction(1, 1 << 30)
 
 
@@ -51,9 +51,9 @@ class SmoothNoise(DataDependentNoise):
         accuracy = super().accuracy(statistic, dataset, loss)
         ((part, spent, _),) = self.plans(statistic, dataset, loss)
         beta = smooth_beta(spent.epsilon_nano, spent.delta_atto)
-        # At distance d from records whose local sensitivity is the global one, GS, the smooth bound
-        # S is at least e^{−βd}·GS. So the scale 2S/ε is below GS/ε only where βd > ln 2. No records
-        # are farther away than the public reach.
+        # At d changes from records whose local sensitivity is the global one, GS, the smooth bound
+        # S is at least e^{−βd}·GS. So the noise scale 2S/ε is below GS/ε only where βd > ln 2. No
+        # records are more changes away than the public reach.
         far = None if beta is None else ceil(log(2) / beta)
         pays = far if far is not None and far <= part.reach(dataset) else None
         words = (

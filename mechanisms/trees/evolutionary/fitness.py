@@ -27,7 +27,7 @@ from mechanisms.utilities.utility import Grid
 
 RATES: dict[str, Rate] = {rate.name: rate for rate in (TruePositiveRate(), TrueNegativeRate())}
 
-#: The sensitivity modes in which the search can score trees.
+#: The sensitivity modes, that is, the ways to compute scores, in which the search can rank trees.
 SENSITIVITIES = (Sensitivity.GLOBAL, Sensitivity.LOCAL)
 
 
@@ -92,7 +92,8 @@ class Fitness(Ranking):
         objective = self._objective()
         if isinstance(objective, Pareto):
             objective = objective.on(executor)
-        nothing = PrefixRecords(0)  # never read, because the counts are complete
+        # The argument for records is never read, because the trees are already counted.
+        nothing = PrefixRecords(0)
         trees = CountedTrees(pool, counts)
         measured = objective.measure(nothing, dataset, trees, self.sensitivity, grid)
         return scores(measured, grid, self.sensitivity, score_bits, objective.direction)

@@ -27,8 +27,8 @@ from mechanisms.statistics.tables import replaces
 from mechanisms.trees.evolutionary.ranking import Ranking
 from mechanisms.utilities.tables import row_bound
 
-#: The bits of the grid on which trees are scored. The objective ``front`` scores trees anew for
-#: each draw, so these are the bits of a single draw.
+#: The number of binary digits of a tree's score. The objective ``front`` scores trees anew for each
+#: draw, so these are the digits for a single draw.
 BITS = score_bits(1)
 
 
@@ -40,8 +40,8 @@ class Front(Ranking):
     """
 
     sizes: tuple[int, int] = (1, 1)
-    #: The share of the loss that releases the noisy sizes of the positive class and of all others.
-    #: The records that a tree classifies rightly are divided by these sizes.
+    #: The share of the privacy loss that releases the noisy sizes of the positive class and of all
+    #: others. The numbers of records that a tree classifies correctly are divided by these sizes.
     share: ClassVar[Fraction] = Fraction(1, 20)
 
     def check(self, dataset: Dataset, pool: int, draws: int) -> None:

@@ -54,8 +54,8 @@ class Proposals:
             tree = self.mutated(tree)
         if dice.below(4) == 0:
             tree = self.pruned(tree)
-        # A tree of a single leaf tests nothing. Mutation can only redraw its root, which gives the
-        # tree a test again.
+        # A tree of a single leaf tests nothing. Mutation redraws its root, because it has no other
+        # node, and so gives the tree a test again.
         return self.mutated(tree) if isinstance(tree, bool) and self.max_depth else tree
 
     def crossed(self, first: Tree, second: Tree) -> Tree:
@@ -99,7 +99,8 @@ class Proposals:
         if test is None:
             return self.dice.coin()
         after_yes, after_no = self.questions.answered(possible, test)
-        assert after_yes is not None  # ``draw`` returns tests with two possible answers
+        # ``draw`` returns only tests that can still have both answers, so neither side is None.
+        assert after_yes is not None
         assert after_no is not None
         yes = self._full(after_yes, depth - 1)
         no = self._full(after_no, depth - 1)
@@ -113,7 +114,8 @@ class Proposals:
         for answer in at:
             test, yes, no = cast("tuple[Test, Tree, Tree]", tree)
             after = self.questions.answered(possible, test)[0 if answer else 1]
-            assert after is not None  # every branch of a tidy tree is reachable
+            # In a tidied tree every branch can be reached by some record of the domain.
+            assert after is not None
             possible, tree = after, yes if answer else no
         return possible
 

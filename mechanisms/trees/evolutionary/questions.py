@@ -15,11 +15,11 @@ from mechanisms.model.forest import Literal
 from mechanisms.trees.dice import Dice
 from mechanisms.trees.task import Task
 
-#: A test: the number of an attribute, and the number of the level that it is compared with, or of
-#: the inner edge between its numeric bins.
+#: A test of a tree: the number of an attribute, and the number of the value that it is compared
+#: with. For a numeric attribute, the latter is the number of the inner edge between two bins.
 Test = tuple[int, int]
-#: For each attribute tested on a path of a tree, the levels or bins that the answers leave
-#: possible, as set bits. An attribute that is not listed keeps all of its levels or bins.
+#: For each attribute tested on a path of a tree, the values or bins that the answers leave
+#: possible, as set bits. An attribute that is not listed keeps all of its values or bins.
 Cells = Mapping[int, int]
 ANYTHING: Cells = {}
 
@@ -71,7 +71,7 @@ class Questions:
         one, then a uniform edge or value of it."""
         attribute = self.askable[dice.below(len(self.askable))]
         if not _several(possible.get(attribute, self.every[attribute])):
-            # The drawn attribute has a single possible level or bin left. So the draw is repeated
+            # The drawn attribute has a single possible value or bin left. So the draw is repeated
             # among the attributes that have several. It remains uniform over them, because the
             # first draw favours none.
             live = [a for a in self.askable if _several(possible.get(a, self.every[a]))]
@@ -80,8 +80,8 @@ class Questions:
             attribute = live[dice.below(len(live))]
         cells = possible.get(attribute, self.every[attribute])
         if self.numeric[attribute]:
-            # The possible bins are contiguous. So a test at any edge between two of them has two
-            # possible answers.
+            # The possible bins of a numeric attribute are contiguous. So a test at any edge between
+            # two of them has two possible answers.
             lowest = (cells & -cells).bit_length() - 1
             return attribute, lowest + dice.below(cells.bit_length() - 1 - lowest)
         while True:

@@ -16,8 +16,8 @@ from mechanisms.selection import Selector
 class Ranking(ABC):
     """Scores the trees of a pool by their private counts, and draws some of them."""
 
-    #: The share of the loss of a search for what is released before the first trees are selected,
-    #: such as noisy class sizes. By default nothing is released then.
+    #: The share of the search's privacy loss that pays for releases before the first trees are
+    #: selected, such as noisy class sizes. By default nothing is released then.
     share: ClassVar[Fraction] = Fraction(0)
 
     def first_steps(self, dataset: Dataset, loss: PrivacyLoss) -> tuple[Step, ...]:

@@ -32,13 +32,13 @@ from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 
-#: The names that steps of a tree have in prices.
+#: The names of the releases of a tree in the itemised price of the query.
 COUNT = "noisy record count of each node (disjoint records), for the stop rule"
 LEAF = "noisy class counts of each leaf (disjoint records)"
 
-#: The loss of a path from the root to a leaf is divided into equal shares. The choice of a split
-#: takes this many, and so do the class counts of a leaf at the full depth. The record count of a
-#: node takes one.
+#: The privacy loss of a path from the root to a leaf is divided into equal shares. This is the
+#: number of shares for the choice of a split, and for the class counts of a leaf at the full depth.
+#: The record count of a node takes one share.
 SPLIT = 4
 
 
@@ -55,8 +55,8 @@ class Budget:
     in_rho: Selector | None = None
 
     def __post_init__(self) -> None:
-        # Called only for their errors: each call refuses a loss whose parts are out of the range of
-        # exact noise.
+        # The laws of noise are computed only for their errors: each refuses a loss whose parts are
+        # out of the range of exact noise.
         for depth in range(self.splits + 1):
             self.leaf_law(depth)
         if self.splits:

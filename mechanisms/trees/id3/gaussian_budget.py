@@ -22,9 +22,9 @@ from mechanisms.noise.rate import Rate, score_bits
 from mechanisms.selection import Selector
 from mechanisms.trees.id3.budget import COUNT, LEAF, most_nodes
 
-#: The ρ of a path from the root to a leaf is divided into equal shares. This many go to the choice
-#: of a split and to the class counts of a leaf at the full depth. The record count of a node takes
-#: one.
+#: The ρ of a path from the root to a leaf is divided into equal shares. These are the numbers of
+#: shares for the choice of a split and for the class counts of a leaf at the full depth. The record
+#: count of a node takes one share.
 SPLIT, LEAVES = 8, 16
 
 

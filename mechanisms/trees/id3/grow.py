@@ -33,9 +33,9 @@ from mechanisms.trees.id3.stop_rule import (
 from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
-#: The work of a node, as the number of counters that take as long. ``NODE`` is its fixed work and
-#: ``COUNT`` the work of each noisy count. The choice of a split takes ``NODE`` again, and
-#: ``ATTRIBUTE`` for each attribute.
+#: Estimated run times of a node of the tree, in the time that one counter takes. ``NODE`` is its
+#: fixed time, and ``COUNT`` the time of each noisy count. The choice of a split takes ``NODE``
+#: again, and ``ATTRIBUTE`` for each attribute.
 NODE, COUNT, ATTRIBUTE = 4000, 100, 300
 
 
@@ -50,7 +50,8 @@ class Id3:
     selector: Selector
     prune: bool
     #: A leaf above the greatest depth spends the loss that its path has left, so every path costs
-    #: as much as the longest one. What is left is counted in ρ if this is True, else in ε.
+    #: as much as the longest one. If this is True, such a leaf keeps to what is left of ρ as well
+    #: as of ε.
     in_rho: bool = False
 
     @property
@@ -70,22 +71,22 @@ class Id3:
         spread = variance(self.budget(loss).leaf_law(self.splits))
         by_rows = most_splits(task.levels, len(task.labels), spread, rows)
         splits = list(map(min, most[: self.splits], by_rows))
-        # The more nodes there are, the fewer attributes are counted in one pass over the rows. So
+        # The more nodes a depth has, the fewer attributes are counted in one pass over the rows. So
         # the largest number of nodes at each depth gives the most work.
         sizes = {one.name: len(one.levels) for one in task.attributes}
         root = len(joined([sizes[name] for name in missing], len(task.labels)))
         below = sum(len(joined(task.levels, nodes * len(task.labels))) for nodes in splits[1:])
         counted = work("rows of nodes", stored + rows * (root + below)) if self.splits else NOTHING
-        # The limit on nodes applies to the whole tree and not to each depth, so it bounds all
-        # depths together.
+        # The public limit on the number of nodes applies to the whole tree and not to each depth,
+        # so it bounds the work of all depths together.
         limit = node_limit(task.levels, len(task.labels), spread, rows)
         nodes = min(sum(most), limit, 1 + sum(splits) * max(task.levels))
         choices = min(sum(splits), (limit - 1) // (min(task.levels) + PER_SPLIT))
         cells = min(nodes * task.cells, (self.splits + 1) * MAX_COUNTERS)
         node = NODE + COUNT * (1 + len(task.labels)) * (GAUSSIAN_WORK if loss.unpriced else 1)
         choice = NODE + ATTRIBUTE * len(task.attributes)
-        # Every split uses up ``PER_SPLIT`` nodes of the limit, so a tree of many splits has fewer
-        # nodes. ``within`` bounds the work under this limit.
+        # Each split counts as ``PER_SPLIT`` further nodes towards the limit on the nodes of a tree,
+        # so a tree of many splits has fewer nodes. ``within`` bounds the work under this limit.
         within = limit * node + choices * max(0, choice - PER_SPLIT * node)
         units = min(nodes * node + choices * choice, within) + cells
         each = work("nodes", units, 1 + self.splits)
@@ -145,11 +146,11 @@ class _TreeGrowth:
     request: Id3
     budget: Budget | GaussianBudget
     splitting: SplitRule
-    #: The part of the limit on nodes that the tree uses so far: its nodes, and ``PER_SPLIT`` for
-    #: each of its splits.
+    #: How much of the limit on nodes the tree uses so far: its nodes, and ``PER_SPLIT`` for each of
+    #: its splits.
     nodes: int = 1
-    #: For each row, the number of its node among the nodes that are split at this depth; −1 for
-    #: none. At the root it is None: all rows are in one node.
+    #: For each row, the number of its node among the nodes that are split at this depth, or −1 if
+    #: its node is not split. At the root it is None, because all rows are in one node.
     where: Nodes | None = None
 
     def __post_init__(self) -> None:

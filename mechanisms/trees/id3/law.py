@@ -10,8 +10,9 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-#: An outcome of a tree of depth one: ("leaf", label) if the root stops. Otherwise the index of the
-#: attribute that splits the root, and the label of the leaf of each level.
+#: One possible result of a decision tree of depth one. It is ("leaf", label) if the root is not
+#: split. Otherwise it is the index of the attribute that splits the root, and the label of the leaf
+#: of each of its values.
 Outcome = tuple[object, ...]
 Counts = Sequence[Sequence[int]]
 

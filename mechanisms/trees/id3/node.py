@@ -23,7 +23,8 @@ from mechanisms.model.number import CONFIDENCE, whole_number
 from mechanisms.noise.count_noise import Law, likely_error, variance
 from mechanisms.trees.task import Task
 
-#: Variances are whole numbers of 2^−64, rounded up, because fractions add up slowly.
+#: Variances are stored in whole units of 2^−64, rounded up, because arithmetic with fractions is
+#: slow.
 _BITS = 64
 
 
@@ -32,9 +33,9 @@ class Noise:
     """The noise of each count of a leaf: what most leaves of a depth share."""
 
     law: Law
-    #: With probability ``CONFIDENCE`` the noise of one count is at most this far from 0.
+    #: The noise of one class count is at most this far from 0 with probability ``CONFIDENCE``.
     error: int
-    #: A bound on the variance of the noise of one count, in units of 2^−``_BITS``.
+    #: A bound on the variance of the noise of one class count, in units of 2^−``_BITS``.
     spread: int
 
 
@@ -70,9 +71,10 @@ class Node:
     #: The noise that was added to each class count of a leaf. It is None in an inner node and in a
     #: pruned node, whose counts sum those of former leaves.
     noise: Noise | None = None
-    #: A bound on the variance of the noise in one count of ``raw``, in units of 2^−``_BITS``.
+    #: A bound on the variance of the noise in one class count of ``raw``, in units of 2^−``_BITS``.
     spread: int = 0
-    #: The former children of a pruned node. Their noises together are the noise of its counts.
+    #: The children that a node had before it was pruned to a leaf. The sum of their noises is the
+    #: noise of its counts.
     pruned: Sequence[Node] = ()
 
     @property

@@ -58,7 +58,7 @@ class SplitRule:
         values = self._scores(nodes, context.dataset, context.executor)
         if values.shape[1] == 1:
             # Only one attribute remains, so nothing is drawn. The share of the loss for this choice
-            # is spent nevertheless, because prices have it for every split.
+            # is spent nevertheless, because the public price includes it for every split.
             return [0] * len(nodes)
         rate = Rate.of(context.loss.epsilon_nano, BITS, one_way=self.one_way)
         return list(map(int, self.selector.sample_rows(values, rate, context.randomness)))
@@ -73,12 +73,12 @@ class SplitRule:
             return scores(measured, self.grid, self.sensitivity, BITS, self.criterion.direction)
 
         if self.sensitivity is Sensitivity.FLATTENED:
-            # In the sensitivity mode ``flattened``, a score depends on the largest δ of all
-            # attributes of its node. So each node is scored by itself.
+            # In the sensitivity mode ``flattened``, the score of an attribute depends on the
+            # largest sensitivity of all attributes of its node. So each node is scored by itself.
             return np.array(executor.map(score, nodes))
         every = [table for tables in nodes for table in tables]
-        # With n workers, each gets every n-th table, so that all take about the same time. Every
-        # part has at least one table.
+        # With n workers, each scores every n-th table, so that all take about the same time. No
+        # worker gets an empty list.
         parts = [every[i :: executor.workers] for i in range(min(executor.workers, len(every)))]
         results = np.empty(len(every), dtype=np.int64)
         for i, part in enumerate(executor.map(score, parts)):

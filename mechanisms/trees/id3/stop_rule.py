@@ -14,15 +14,15 @@ from math import ceil, isqrt
 from accounting.privacy_loss import NANO
 from mechanisms.model.tree_shape import MAX_NODES
 
-#: The most counters of all nodes that are split at one level of the tree; they take 128 MB.
+#: The most class counters of all nodes that are split at one depth of the tree. They take 128 MB.
 MAX_COUNTERS = 1 << 24
-#: Choosing a split among a dozen attributes takes about as long as two nodes, so it counts as two
-#: nodes of the limit.
+#: The private choice of a split among a dozen attributes takes about as long as two nodes of the
+#: tree. So it counts as two nodes towards the limit on nodes.
 PER_SPLIT = 2
 #: The limit on the nodes of a tree is never below this, because a lower one loses accuracy. A limit
-#: of 42 nodes fits the root and one attribute of 41 levels. With it, the accuracy on the data adult
-#: at ε = 0.07 falls from 80.9 % to that of a single leaf. With this limit, no accuracy falls on
-#: adult, acs and mushroom at ε from 0.01 to 0.07.
+#: of 42 nodes fits the root and one attribute of 41 values. With it, the accuracy on the data set
+#: adult at ε = 0.07 falls from 80.9 % to that of a single leaf. With this limit, no accuracy falls
+#: on the data sets adult, acs and mushroom at ε from 0.01 to 0.07.
 FEWEST_NODES = 512
 
 

@@ -15,7 +15,7 @@ _SESSION = "a session at the dashboard; it grants what its key grants and ends w
 _UPLOAD = "how far an upload is; what it publishes is a version, which is bound"
 _REFUSAL = "counts of refusals, which cost nothing and stand outside the ledger"
 
-#: The query of ``test_upgrades`` that ran when its ledger was brought up to date.
+#: The id of the query that was running while ``test_upgrades`` upgraded its old ledger.
 OLD_RUNNING = UUID(int=2)
 UNKNOWN = ("idem_key", "body_hash", "request", "form", "salt")
 

@@ -42,7 +42,7 @@ TABLE = {
 }
 ROWS = b"sex,age\nF,30\nM,40\nF,50\n"
 COUNT = {"kind": "statistic", "statistic": "count"}
-#: Needs threads and kernels, as a light query does not.
+#: A selection is a heavy query: it needs a thread and compiled kernels, unlike a light query.
 SELECTION = {"kind": "selection", "utilities": [{"name": "degree"}]}
 EACH = 0.01
 
@@ -110,7 +110,8 @@ def check_what_remains(application: FastAPI, shop: Service, keys: dict[str, str]
         assert (again.status_code, again.content) == (201, reply.content)
 
 
-#: Outcomes that a fault may have; the first two are free or replayed, the third keeps its charge.
+#: The replies that a query may get if a step on the machine fails: the status and the type of the
+#: problem.
 ALLOWED = {
     (201, ""),
     (503, "busy"),
@@ -228,7 +229,8 @@ def test_an_upload_without_room_is_refused(shop: Service, number: int, step: int
             refused += reply.status_code == 503
             assert ask(shop, f"during-{failing}", "t").status_code == 201
     assert refused > len(steps(total, step)) / 2
-    # A folder that could not be removed is swept when it is old.
+    # A failed upload may be unable to remove its staging folder. The sweep removes the folder when
+    # it is old.
     folders = shop.settings.data / "datasets"
     for folder in folders.glob("*/staging-*"):
         os.utime(folder, (0, 0))
@@ -301,7 +303,8 @@ def test_damaged_and_missing_files_are_never_served(application: FastAPI, shop: 
     folder = shop.settings.data / "datasets" / str(id) / "1"
     assert len(list(folder.iterdir())) > 4
     before = spent(shop, "t")
-    # From here on only the test searches, or the service could find a file while it is whole again.
+    # The service's own periodic search for damaged files is stopped. It could run while the test
+    # has put the whole file back.
     services.opener._repeated.close()
     for what, path, content in list(damages(folder)):
         whole = path.read_bytes()
@@ -330,7 +333,7 @@ def test_a_cell_changed_on_the_disk_moves_no_sum(people: Service, settings: Sett
     entries = json.loads((folder / "manifest.json").read_bytes())["arrays"]
     (file,) = [entry["file"] for entry in entries if entry["name"] == "values:age"]
     content = bytearray((folder / file).read_bytes())
-    content[-1] = 0x7E  # the exponent of the last cell
+    content[-1] = 0x7E  # This byte is a part of the exponent of the last cell.
     (folder / file).write_bytes(content)
     with restarted(settings, people.keys) as (_, again):
         body = {

@@ -58,7 +58,8 @@ def neighbours_named(world: World, heads: list[tuple[int, int, bytes]]) -> list[
     between = select(tables.journal).where(j.stream == stream, j.seq > first, j.seq <= last)
     with world.database.read() as connection:
         facts = connection.execute(between.order_by(j.seq)).all()
-    # Everything in these facts is public but the digest of the manifest.
+    # An attacker knows everything in these facts but the digest of the manifest, which depends on
+    # the records.
     (stated,) = {part[:64] for fact in facts for part in fact.fact.split('"manifest_digest":"')[1:]}
     matching = []
     for edge in NEIGHBOURS:

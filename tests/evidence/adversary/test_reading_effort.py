@@ -27,10 +27,12 @@ from storage.journal.facts import FactKind, canonical
 from tests.support.service import PEOPLE, Service
 
 QUERIES = 300
-#: How many times the instructions of a request may grow when the history is twice as long, and how
-#: many instructions a read has at least that grows.
+#: ``MOST``: the factor by which the database instructions of a request may grow when the history is
+#: twice as long. ``FEW``: a request that ran fewer instructions before is judged as if it had run
+#: this many.
 MOST, FEW = 1.5, 1_500
-#: The history happened then, in microseconds: most reads begin with what is new.
+#: The time of the added history, in microseconds. It is long ago, so that reads which begin with
+#: the newest rows meet it last.
 LONG_AGO = 1_700_000_000_000_000
 QUESTION = {"kind": "statistic", "statistic": "edges"}
 
@@ -122,7 +124,7 @@ def test_a_long_history_makes_no_request_long(
     paid = people("ana", "POST", "/v1/queries", json=body)
     assert paid.status_code == 201, paid.text
     parts = {"query_id": paid.json()["id"], "id": paid.json()["id"], "user": "ana"}
-    # The certificate of a dataset lists so many answers.
+    # A certificate lists at most this many answers, which is less than the whole history.
     monkeypatch.setattr(certificates, "MOST_ANSWERS", QUERIES // 2)
     slots: list[int] = []
     slot = services.reads.slot

@@ -102,7 +102,8 @@ def test_an_answer_older_than_the_last_published_head_cannot_be_drawn_again(
     bad = verify(world.database, heads=log.present, streams=log.streams).first_bad
     assert bad is not None
     assert bad.table in ("journal", "journal_stream")
-    # The service notices at its next look and takes no charge any more.
+    # At its next look the publisher of heads (hashes of the journal) finds that facts are missing,
+    # and freezes both accounts.
     assert len(Publisher(world.database, HeadsLog(log.path)).look()) == 2
 
 
@@ -133,7 +134,7 @@ def test_other_bounds_under_a_running_budget_are_found(world: World) -> None:
             bad = verify(world.database).first_bad
             assert bad is not None
             assert (bad.table, bad.row) == ("dataset", f"dataset {dataset.id}")
-            # The result says what the row should be.
+            # The reason that the verification gives must name the changed column.
             assert f'"{column.name}"' in bad.reason
             run(update(tables.dataset).where(d.id == dataset.id).values({column: stored}))
     assert verify(world.database).valid
@@ -153,7 +154,8 @@ def test_an_old_file_is_found_although_it_agrees_with_itself(
     for suffix in ("", "-wal"):
         if Path(f"{source}{suffix}").exists():
             shutil.copy(f"{source}{suffix}", old / f"privypurse.db{suffix}")
-    # Nothing of an account changes afterwards: a key is issued, and that is all.
+    # After the copy no account changes; only a new analyst is created. So the old file misses
+    # facts, but no entry of an account.
     world.analyst()
     Publisher(world.database, log).look()
     restored = Database.open(f"sqlite:///{old}/privypurse.db", old)
@@ -162,7 +164,8 @@ def test_an_old_file_is_found_although_it_agrees_with_itself(
         assert not verify(restored, heads=log.present, streams=log.streams).valid
         publisher = Publisher(restored, HeadsLog(log.path))
         assert len(publisher.look()) == 2
-        # An operator accepts the loss; the streams go on from there.
+        # An operator accepts that facts are lost. After that the streams of facts continue from the
+        # old file.
         accept(restored, HeadsLog(log.path))
         assert publisher.look() == []
         log.refresh()
@@ -287,7 +290,7 @@ def test_a_damaged_page_is_named(world: World) -> None:
     with world.database.read() as connection:
         pages = text("SELECT rootpage FROM sqlite_master WHERE name = 'budget_account'")
         page = connection.execute(pages).scalar_one()
-    world.database.close()  # writes the log to the file
+    world.database.close()  # Closing writes SQLite's write-ahead log to the file.
     with Path(str(world.database.engine.url.database)).open("r+b") as file:
         file.seek((page - 1) * 4096)
         file.write(b"\xff" * 64)

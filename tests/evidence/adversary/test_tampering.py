@@ -31,7 +31,8 @@ from tests.support.world import World, allowance, loss, request
 from tests.unit.storage.database.test_upgrades import first_schema
 
 ALL = tables.metadata.sorted_tables
-#: PostgreSQL runs under --slow; what is found there is found by the same statements.
+#: PostgreSQL is tested under --slow only, because verification uses the same statements on both
+#: databases.
 BOTH = pytest.mark.parametrize(
     "kind",
     ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.slow])],
@@ -143,7 +144,8 @@ def sample(rows: list[Any], table: Table, each: int | None) -> list[Any]:
     rng = random.Random(table.name)
     chosen = {0, len(rows) - 1, *rng.sample(range(len(rows)), min(each, len(rows)))}
     own = {tables.api_key: "limited", tables.query: "limited_key", tables.budget_account: "key_id"}
-    if table in own:  # a key with a limit, its account, and what was charged to it
+    # The sample also has all rows of a key with a limit: the key, its account and its charges.
+    if table in own:
         chosen |= {number for number, row in enumerate(rows) if getattr(row, own[table])}
     if table is tables.query:
         chosen |= {[row.state for row in rows].index(row.state) for row in rows}
@@ -157,7 +159,8 @@ def others(table: Table, column: Any, value: Any) -> list[Any]:
         return [state for state in range(4) if state != value]
     if table is tables.user_role and column.name == "role":
         return [role for role in ("admin", "owner", "analyst", "auditor") if role != value][:1]
-    # A number beyond all rows, and no value at all: a verification names them, and does not fail.
+    # Further wrong values are a number beyond all rows, and NULL. Verification must name the row
+    # and must not crash.
     beyond = [2**40] if column.name in ("revision", "attempt") else []
     has_none = column.nullable and value is not None and column.name != "salt"
     missing = [None] if has_none else []

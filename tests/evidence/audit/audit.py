@@ -44,20 +44,23 @@ from mechanisms.selection.dampening import scores
 from mechanisms.selection.top_k import plan, select_top
 from tests.support.selections import noisy_max_winners, race_winners
 
-#: The loss that every audited mechanism claims.
+#: The privacy loss that every audited mechanism claims: ε = 1.
 CLAIMED = PrivacyLoss.parse("1")
 EPSILON = CLAIMED.epsilon_nano / NANO
-#: The probability that an honest mechanism is flagged in one run is at most this.
+#: In one run an honest mechanism is flagged with at most this probability.
 FALSE_ALARM = 1e-3
-#: Sets of answers are enumerated up to so many answers; beyond, single answers are compared.
+#: With up to this many possible answers the audit compares all sets of answers, with more only
+#: single answers.
 MOST_ANSWERS = 8
-#: Rows of the rarer value of six, where the loss shows best: permute-and-flip loses ε as soon as
-#: a lead of 0 grows to 2, the exponential mechanism nearly so only where that value is unlikely.
+#: The number of rows, of six, that have the rarer value. It is chosen so that neighbours show most
+#: of the loss: permute-and-flip loses ε as soon as a lead of 0 grows to 2, the exponential
+#: mechanism loses nearly ε only if the rarer value is unlikely.
 RAREST = {"permute_and_flip": 3, "exponential": 1}
 
-#: Noise as it is, or with a scale of 3/4.
+#: The scale of the noise: as in production, or three quarters of it, which the audit must flag.
 Scale = Literal["full", "three quarters"]
-#: (dataset x or y, scale, number of answers, randomness) → answers as numbers from 0.
+#: Draws answers as numbers from 0. The arguments are the dataset (0 for x, 1 for y), the scale of
+#: the noise, the number of answers, and the randomness.
 Sample = Callable[[int, Scale, int, Randomness], Integers]
 
 
@@ -83,7 +86,7 @@ def lower_bound(x: Integers, y: Integers, answers: int, alpha: float = FALSE_ALA
     ]
     (x_chosen, x_judged), (y_chosen, y_judged) = halves
     sizes = [len(part) for part in np.array_split(x, 2)]
-    # Either direction may be the worse one.
+    # The loss of x against y may differ from that of y against x, so the larger bound is used.
     forth = bounds(x_chosen, y_chosen, sizes[0], alpha)
     back = bounds(y_chosen, x_chosen, sizes[0], alpha)
     best = int(np.argmax(np.maximum(forth, back)))

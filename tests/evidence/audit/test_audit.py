@@ -18,9 +18,10 @@ from tests.evidence.audit import audit
 from tests.evidence.audit.audit import EPSILON, Audited
 from tests.support.randomness import SeededRandomness
 
-#: Runs of each selector.
+#: The number of runs of the audit for each selector.
 RUNS = 10
-#: Draws of each run on the pair that shows it best: rarer answers take more draws.
+#: The number of answers that each run draws. The exponential mechanism needs more, because the
+#: answers that show its loss are rarer.
 DRAWS = {"permute_and_flip": 20_000, "exponential": 100_000}
 
 

@@ -18,7 +18,8 @@ from mechanisms.statistics.release.noisy_local import margin, second_order
 
 Floats = NDArray[np.float64]
 cached_margin = cache(margin)
-#: (f, a_max, LS) of one dataset.
+#: The numbers of one dataset on which the law depends: the statistic f, the largest number a_max of
+#: common neighbours of two nodes, and the local sensitivity LS.
 State = tuple[int, int, int]
 
 
@@ -27,7 +28,8 @@ class Rules:
     """The public facts, and two choices with which tests build a wrong mechanism."""
 
     loss: PrivacyLoss
-    #: The largest second-order bound and the largest local sensitivity.
+    #: ``most``: the largest bound on how far one change moves the local sensitivity. ``cap``: the
+    #: largest local sensitivity.
     most: int
     cap: int
     margin: Callable[[Rate, int], int] = cached_margin
@@ -44,7 +46,8 @@ def bounds_law(state: State, rules: Rules) -> tuple[list[int], Floats]:
     _, shared, change = state
     rate = rate_at_most(rules.share)
     centre = shared + rules.margin(rate, rules.loss.delta_atto)
-    # All lower values have the B of the first, all higher ones that of the last.
+    # The second-order bound B (on how far one change moves the local sensitivity) is the same for
+    # all values below ``reach``, and the same for all above.
     reach = np.arange(-1, rules.most + 1)
     mass: dict[int, float] = {}
     for place, chance in zip(reach.tolist(), masses(reach - centre, rate), strict=True):
@@ -82,7 +85,8 @@ def divergence(p: State, q: State, rules: Rules) -> float:
     assert seconds == others
     rates = float(rules.share) / np.arange(1, rules.cap + 1)
     move = abs(p[0] - q[0]) * rates
-    # Given the bounds, two Laplace laws of one rate: their log-ratio lies within ±move.
+    # With equal bounds, the answers on the datasets p and q have Laplace laws of one rate. So their
+    # log-ratio lies within ±move.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(3 * rules.share) + np.log(there) - np.log(here)
     ratio = np.where(here > 0, np.where(there > 0, ratio, -np.inf), np.inf)

@@ -41,7 +41,8 @@ def context_with_exact_denominators(
         return Fraction(1)
     if (first + target == 0) != (second + target == 0):
         raise ValueError("only tables that are alike in both attributes are worked out here")
-    # Σ over d of P(d)², P(d) = (1 − p)/(1 + p)·p^|d|.
+    # Two discrete Laplace values agree with probability Σ over d of P(d)², where P(d) is (1 − p)/(1
+    # + p)·p^|d|.
     return ((1 - p) / (1 + p)) ** 2 * (1 + p * p) / (1 - p * p)
 
 

@@ -11,7 +11,8 @@ from itertools import product
 from math import prod
 
 Law = Callable[[Sequence[int], Fraction], Sequence[Fraction]]
-#: One row per member: its values, or its δ (constant in t), by candidate.
+#: One row for each utility of an objective, with one number per candidate: its utility, or its
+#: sensitivity δ, which is the same at every distance t.
 Rows = Sequence[Sequence[int]]
 
 

@@ -84,7 +84,8 @@ class Synthetic:
     values: Array
     edges: tuple[Edge, ...]
     name: str = "synthetic"
-    #: Required by the protocol ``Exclusive``.
+    #: The (group, part) that ``exclusive`` returns: one change moves only utilities of one part of
+    #: a group.
     part: tuple[str, str] | None = None
     title: str = "Synthetic"
     description: str = "A table of whole numbers."

@@ -32,7 +32,8 @@ LEAVES = ("0", "1")
 CANDIDATES: dict[str, Candidates] = {
     "attributes": Attributes(("A", "B"), "C"),
     "values": ValuesOf("A"),
-    # All labellings of the two sides of a test of A; "0" is the positive class.
+    # All labellings of the two leaves of a tree that tests the attribute A; "0" is the positive
+    # class.
     "trees": Trees(
         tuple(
             {"attribute": "A", "value": "0", "equal": {"label": yes}, "other": {"label": no}}

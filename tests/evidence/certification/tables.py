@@ -17,7 +17,7 @@ from mechanisms.model.domains import NeighbouringRelation
 from tests.evidence.certification.checks import Array
 
 Table = tuple[int, ...]
-#: level × class counts
+#: The counts of a table: one row per level of an attribute, one column per class.
 Counts = Sequence[Sequence[int]]
 
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE

@@ -18,10 +18,11 @@ from accounting.privacy_loss import ATTO, NANO, PrivacyLoss
 from accounting.rho import pure_femto
 
 Amounts = tuple[int, ...]
-#: What a query of these amounts adds to those sums; None if it is refused.
+#: Called with the sums of an account and the amounts of a query. Returns what the query adds to the
+#: sums, or None if it is refused.
 Guard = Callable[[Amounts, Amounts], Amounts | None]
 UNIT = NANO // 20
-#: The ε of the queries, in units.
+#: The ε that the adversary may choose for a query, in multiples of ``UNIT``.
 CHOICES = (1, 3)
 ACCOUNTS = [
     Limit.of(PrivacyLoss(12 * UNIT), ATTO // 1000),

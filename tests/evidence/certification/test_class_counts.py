@@ -35,7 +35,7 @@ from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 
 BOTH = pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE])
 LOSS = PrivacyLoss(NANO)
-#: Tables of one model: the groups of attributes that are counted by class.
+#: The tables of counts of each model: the groups of attributes that are counted by class.
 MODELS: dict[str, tuple[Group, ...]] = {
     "naive bayes": ((), ("A",), ("B",)),
     "pairs": (("A", "B"), ("B", "A"), ("A",)),
@@ -113,7 +113,7 @@ def test_the_charge_in_rho_is_that_of_noise_on_all_tables(relation: Neighbouring
     moved = 1 if relation is ADD_REMOVE else 2
     stated = [LaplaceNoise(rate, moved, 1).femto(1) for rate in rates(plan)]
     assert total_rho(plan.steps()) == sum(stated)
-    # A person with three records moves each table by three times as much.
+    # A person with three records changes each table of counts by three times as much as one record.
     grouped = [LaplaceNoise(rate, moved, 1).femto(3) for rate in rates(plan)]
     assert total_rho(for_group(plan.steps(), 3)) == sum(grouped)
     assert sum(stated) < FEMTO * Fraction(1, 2) / 2
@@ -131,9 +131,9 @@ def test_shares_add_up_to_the_charge(relation: NeighbouringRelation) -> None:
 
 
 Outcome = tuple[tuple[object, ...], ...]
-#: e^−ε of the share of one tree, and the number of trees.
+#: ``SHARE`` is e^−ε for the ε that one tree of the forest spends. ``TREES`` is the number of trees.
 SHARE, TREES = Fraction(1, 3), 2
-#: The forests that are drawn to compare their frequencies with the law.
+#: The number of forests that are drawn to compare their frequencies with the exact law.
 RUNS = 2000
 
 
@@ -155,7 +155,8 @@ def forest_law(member: Member, rate: Fraction) -> dict[Outcome, Fraction]:
 @BOTH
 def test_the_law_of_a_whole_forest_is_private(relation: NeighbouringRelation, rows: int) -> None:
     own = universe(relation, rows)
-    # Under replace, two cells of a tree move, so the rate of a count is half of the share.
+    # A replaced record changes two counts of a tree, so a tree with this rate spends twice the
+    # share.
     base = SHARE if relation is ADD_REMOVE else SHARE**2
     law = cache(lambda place: forest_law(own.members[place], SHARE))
     seen = Fraction(1)
@@ -171,7 +172,7 @@ def test_the_law_of_a_whole_forest_is_private(relation: NeighbouringRelation, ro
 def test_forests_follow_the_law() -> None:
     own = universe(ADD_REMOVE, 3)
     member, records = own.members[-9], own.records[-9]
-    share = 29 * NANO // 10  # the least at which three records may be split by three levels
+    share = 29 * NANO // 10  # With less ε a tree may not split three records by three levels.
     forest = RandomSplits(Task.of(own.dataset, None, "C"), TREES, 1)
     loss = PrivacyLoss(TREES * share)
     plan = forest.counts([("A",), ("B",)], own.dataset, loss)

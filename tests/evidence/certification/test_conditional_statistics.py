@@ -31,10 +31,11 @@ from tests.evidence.certification.divergence import hockey_laplace
 from tests.support.contexts import context
 from tests.unit.mechanisms.statistics.worlds import ADD_REMOVE, RELATIONS, REPLACE, table_dataset
 
-#: Rows as pairs: the number, and 1 if the row meets the condition.
+#: The rows of a table as pairs: a number, and 1 if the row meets the condition, else 0.
 Table = tuple[tuple[int, int], ...]
 WHERE = {"attribute": "parity", "in": ["odd"]}
-#: The numbers of rows outside of the condition must make no difference.
+#: All rows of the small tables. The numbers of rows that do not meet the condition must make no
+#: difference.
 ALPHABET = ((0, 1), (1, 1), (5, 1), (9, 1), (0, 0), (9, 0))
 HIGH = 9
 SHARES = [Fraction(1, 2), Fraction(1, 10), Fraction(1)]
@@ -103,7 +104,8 @@ def test_counts_sums_and_means_move_by_their_sensitivity_and_no_less(
 ) -> None:
     for statistic in (Count(WHERE), Sum("x", WHERE), Mean("x", WHERE)):
         moved = furthest(statistic, relation, start)
-        # The middle of the bounds lies on half a step of the grid, or between two numbers.
+        # The sensitivity is not reached exactly where the middle of the bounds lies between two
+        # steps of the grid or between two numbers.
         assert all(Fraction(98, 100) < each <= 1 for each in moved), (statistic, moved)
 
 
@@ -160,7 +162,8 @@ def test_smooth_bounds_of_quantiles_where(relation: NeighbouringRelation, share:
         for rows, here in bound.items():
             for other in near(rows, relation, most):
                 moved = abs(measured[rows].value - measured[other].value)
-                # The mechanism takes the global sensitivity where it is smaller.
+                # Where the smooth bound exceeds the global sensitivity, the mechanism uses the
+                # global one.
                 assert min(here, HIGH) >= moved
                 assert here <= exp(beta) * bound[other] * (1 + 1e-12)
 

@@ -43,7 +43,8 @@ from tests.evidence.certification.distance_universes import (
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
 from tests.support.contexts import context as context_of
 
-#: (relation, rows, levels): two or three attributes and a target.
+#: The small universes of tables: the relation, the number of rows, and the numbers of levels of two
+#: or three attributes and of the target.
 SIZES = [
     (REPLACE, 1, 2, 2, 2), (REPLACE, 2, 2, 2, 2), (REPLACE, 3, 2, 2, 2), (REPLACE, 4, 2, 2, 2),
     (REPLACE, 3, 3, 2, 2), (REPLACE, 3, 2, 2, 3), (REPLACE, 6, 2, 1, 2), (REPLACE, 7, 2, 1, 2),
@@ -61,7 +62,7 @@ def size_of(space: Universe, context: str) -> int:
     return 2 if context == "max_dependency" and len(space.levels) == 4 else 1
 
 
-#: Four attributes have many sets to choose from: long to enumerate.
+#: Tables with four attributes have many sets of attributes to enumerate, so they are slow tests.
 every_universe = pytest.mark.parametrize(
     "size",
     [pytest.param(s, marks=[pytest.mark.slow] if len(s) > 5 else []) for s in SIZES],
@@ -90,10 +91,11 @@ def test_entropies_move_by_exactly_their_sensitivity(relation: str, rows: int) -
     bound = entropy_grid(space.dataset).sensitivity
     assert moved.max(initial=0) <= bound
     if rows > 1 or relation is ADD_REMOVE:
-        # One step is lost where an entropy lies between two of them, one to the slack of Φ.
+        # An entropy may miss its bound by two steps of the grid: one by rounding down, and one by
+        # the slack in the rounded table Φ of x·log₂x.
         assert moved.max() >= bound - 2
-    # The attribute B of one level never moves: three of five entropies do, H(A), H(C), H(A, C),
-    # and H(B, C) is H(C).
+    # Attribute B has one level, so H(B) is always 0. The other four of the five entropies move:
+    # H(A), H(C), H(A, C), and H(B, C), which equals H(C).
     assert moved.sum(axis=1).max(initial=0) <= 4 * bound
     if rows > 1:
         assert moved.sum(axis=1).max() >= 4 * (bound - 2)
@@ -165,7 +167,8 @@ def test_dampening_follows_the_exact_local_sensitivity(rows: int) -> None:
         np.maximum.at(exact, one, np.abs(q[one] - q[other]))
     for t in range(7 - rows):
         for number in np.flatnonzero(space.sizes() == rows):
-            # Only δ of N·log₂|Y| apart: what is left is that of q.
+            # The sensitivity function δ contains a part for N·log₂|Y|. Without this part, the
+            # sensitivity of q = −N·H(Y | X) remains.
             delta = replace(drawings[number].measured(1)[1], unit=0)
             bound = int(delta.at(np.array([t]))[0])
             cap = largest_change(7, grid)
@@ -182,7 +185,7 @@ def test_dampening_follows_the_exact_local_sensitivity(rows: int) -> None:
     [
         (0, P[0]),
         (2, P[1]),
-        # The same scores and roundings, at the other rates.
+        # The slow cases repeat both roundings of scores, each with the rate p of the other.
         pytest.param(0, P[1], marks=pytest.mark.slow),
         pytest.param(2, P[0], marks=pytest.mark.slow),
     ],
@@ -239,7 +242,8 @@ def test_tables_move_by_what_their_noise_covers(size: tuple[int, ...]) -> None:
     assert isinstance(rate, Rate)
     assert isinstance(gaussian, Deviation)
     assert moved.max() * rate.exponent() <= 1
-    # Cells move by 1, so this is the sum of squares as well: Q/(2σ²) is at most ρ = 1.
+    # Each cell moves by at most 1, so the sum of the changes is also the sum Q of their squares,
+    # and Q/(2σ²) must be at most ρ = 1.
     assert moved.max() <= 2 * gaussian.square
     if min(space.levels) > 1:
         assert moved.max() * rate.exponent() == 1
@@ -278,14 +282,14 @@ def test_counts_and_sums_of_clusters_move_by_what_their_noise_covers(
         assert spent.max() <= 1 + 1e-12
         if moves == 1:
             assert spent.max() >= 1 - 1e-6
-        # Gaussian noise, in ρ: Σ change²/(2σ²) over counts and sums.
+        # Gaussian noise spends ρ = Σ change²/(2σ²), summed over all counts and sums.
         noise = noise_of(PrivacyLoss(0, 0, 10**15, 1), encoding, moves)
         in_rho = _squared(counts, x, y) / float(2 * noise.counts.square)
         in_rho += _squared(sums, x, y) / float(2 * noise.sums.square)
         assert in_rho.max() <= 1 + 1e-12
         if moves == 1:
             assert in_rho.max() >= 0.99
-        # Known to fail: the noise of a removal where a record is replaced.
+        # The check must reject noise that is made for a removal if a record is replaced.
         if moves == 2 and min(space.levels) > 1:
             less = noise_of(PrivacyLoss(0, 0, 10**15, 1), encoding, 1)
             in_rho = _squared(counts, x, y) / float(2 * less.counts.square)
@@ -323,7 +327,8 @@ def test_the_counts_that_clusters_begin_from_move_by_what_their_noise_covers(
     if min(space.levels) > 1:
         assert spent.max() == 1
         assert in_rho.max() >= 0.99
-    # Known to fail: the noise of the counts of a single attribute.
+    # The check must reject noise made for the counts of a single attribute if those of all are
+    # released.
     less = starts.margin_law(PrivacyLoss(10**9), moves)
     assert isinstance(less, Rate)
     assert np.abs(counts[x] - counts[y]).sum(axis=1).max() * less.exponent() > 1

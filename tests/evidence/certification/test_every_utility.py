@@ -41,7 +41,8 @@ SIZES = [
     for size in sizes
 ]
 every_universe = pytest.mark.parametrize("name, relation, size", SIZES)
-#: The grid of queries, and coarse ones, where rounding has the most to break.
+#: The numbers of fractional bits to which utilities are rounded. None stands for the number that
+#: queries use; few bits have the largest rounding errors.
 GRIDS = (None, 1, 2, 3)
 
 
@@ -91,7 +92,8 @@ def test_the_cap_is_attained_and_bounds_hold(
         table = tabulate(name, relation, size, sensitivity)
         grid = public_grid(name, universe, sensitivity, None)
         attained = checks.largest_change(table.utilities, universe.pairs)
-        # Where nothing can move the cap is its floor of one step.
+        # If no change can move a utility, the cap (the public bound on such a move) is one step and
+        # is not attained.
         assert attained == table.cap or (attained == 0 and table.cap == 1), sensitivity
         assert np.abs(table.utilities).max() <= grid.largest, sensitivity
 

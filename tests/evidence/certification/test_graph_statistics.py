@@ -41,7 +41,8 @@ QUESTIONS: dict[str, Question] = {
     "stars 4": Stars(4),
 }
 SIZES = [(nodes, degree) for nodes in range(1, 6) for degree in range(nodes)]
-#: So far that every bound has reached GS.
+#: Distances up to one where every bound on the local sensitivity has reached the global
+#: sensitivity.
 FAR = np.arange(14)
 
 
@@ -143,7 +144,8 @@ def test_exact_local_sensitivities(nodes: int) -> None:
         exact, reach = changes(values, space.pairs), bounds(space.measured[name])
         assert reach[:, 0].tolist() == exact, name
         for s in range(1, 6):
-            # LS(s) is LS(s − 1) of the worst neighbour.
+            # The local sensitivity at distance s is the largest one at distance s − 1 of the
+            # dataset and its neighbours.
             exact = [
                 max([exact[i]] + [exact[j] for j in near]) for i, near in enumerate(_near(space))
             ]
@@ -204,7 +206,8 @@ def test_the_ladder_is_private_on_all_graphs_of_four_nodes(name: str) -> None:
     if not plan_of(name, space).cap:
         pytest.skip("a constant needs no noise")
     ladders = [(m.value, rungs(m.local)) for m in space.measured[name]]  # type: ignore[arg-type]
-    # All rungs take part in the race: there are few.
+    # A ladder on so few nodes has few rungs (ranges of answers at equal distance from the true
+    # value).
     assert max(len(widths) for _, widths in ladders) <= 2 * 4
     for epsilon in (0.3, 1.0, 4.0):
         laws = np.array(
@@ -221,7 +224,8 @@ def test_the_ladder_is_private_on_all_graphs_of_four_nodes(name: str) -> None:
 
 
 def test_a_ladder_without_its_tail_is_not_private() -> None:
-    # The widths of the rungs are private: an answer beyond them gives the dataset away.
+    # Danger: the widths of the rungs (ranges of answers) are private. Without a tail, an answer
+    # beyond all rungs of one dataset would tell it from a neighbour.
     space = universe(4, 3)
     widths = [rungs(m.local) for m in space.measured["triangles"]]  # type: ignore[arg-type]
     reach = [
@@ -263,7 +267,8 @@ def test_the_printed_bound_of_two_triangles_fails() -> None:
         assert broken == expected
     clique = flipped(graph_of(5, combinations(range(5), 2)), 0, 1)
     assert flip_change(clique, 2) == 15
-    # The clique of six without an edge has a_H = 4, for a printed bound of 10; LS is GS.
+    # For the complete graph of six nodes without one edge, the paper bounds the local sensitivity
+    # by 10 (for a_H = 4). But it is the global sensitivity, 30.
     clique = flipped(graph_of(6, combinations(range(6), 2)), 0, 1)
     assert graph(6, edges_of(clique)).totals["harvest"][0] == 4
     assert flip_change(clique, 2) == 30 == global_sensitivity(4)

@@ -47,7 +47,7 @@ from tests.evidence.certification.universes import (
 EDGE = NeighbouringRelation.EDGE
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
 DEGREE, DENSITY = UTILITIES["degree"], UTILITIES["egocentric_density"]
-#: Grids of scores: whole units, and a fine one.
+#: The numbers of fractional bits of scores: 0 for whole units, 20 for a fine grid.
 SCORE_BITS = (0, 20)
 
 
@@ -66,7 +66,8 @@ def universes(fast: dict[str, list[Size]]) -> list[ParameterSet]:
     ]
 
 
-#: All tables of up to six records over two candidates and a class of two levels each.
+#: All tables of up to six records with two attributes as candidates and a class, of two levels
+#: each.
 LARGEST: dict[str, list[Size]] = {"attributes": [(6, 2, 2, 2)]}
 FAST: dict[str, list[Size]] = {
     "nodes": [(2, 1), (3, 2), (4, 2), (4, 3), (5, 2)],
@@ -165,7 +166,7 @@ def test_an_edge_moves_its_ends_and_their_common_neighbours_alone() -> None:
         for x, y in universe.pairs:
             before, after = universe.members[x], universe.members[y]
             (ends,) = set(graphs.edges_of(after)) ^ set(graphs.edges_of(before))
-            moved = rows[y] - rows[x]  # the second graph has the edge
+            moved = rows[y] - rows[x]  # Only the second graph of a pair has the edge.
             for node in set(range(4)) - set(ends):
                 inner = all(after[node] >> end & 1 for end in ends)
                 assert -influence.fall * inner <= moved[node] <= 0
@@ -362,7 +363,9 @@ def test_vectors_of_the_table() -> None:
     )
     assert isinstance(influence, EdgeInfluence)
     assert (influence.fall, influence.rise) == (39, 0)
-    assert influence.spread_of(3) == 245  # 2·64 + 3·39; the bound 2 + (k − 2)η is not proved
+    # An edge moves three scores together by at most 2·64 + 3·39. The smaller bound 2·64 + (3 −
+    # 2)·39 is not proved.
+    assert influence.spread_of(3) == 245
     assert influence.spread_of(7) == 206
     assert influence.total == 323
 

@@ -68,7 +68,8 @@ def test_every_ordered_pair_is_private(
         pairs = universe_of(name, relation, size).pairs
         for selector, draws in product(SELECTORS.values(), DRAWS):
             law = ordered_law(selector, draws)
-            # Each of two draws spends ε/2: λ = ε / (2 · 2^{q + 1}), so e^ε = p^(−2 · 2^{q + 1}).
+            # Each of two draws spends ε/2 at the rate λ = ε / (2 · 2^{q + 1}), for scores with q =
+            # 1 fractional bits. So with p = e^−λ, e^ε is p^(−2 · 2^{q + 1}).
             breach = checks.privacy_breach(scores, pairs, law, P[0], 2 * (2 << 1))
             assert breach is None, (size, selector.name, draws)
 

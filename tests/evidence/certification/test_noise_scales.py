@@ -75,14 +75,16 @@ def test_the_largest_beta_is_valid_and_the_largest(epsilon: str, delta: str) -> 
     loss = PrivacyLoss.parse(epsilon, delta)
     beta = largest_beta(loss.epsilon_nano, loss.delta_atto)
     for share in (0.1, 0.5, 1.0):
-        # A smaller change of scale, or of value, is never worse.
+        # Noise scales of neighbours differ by a factor of at most e^β, so a smaller β is never
+        # worse.
         assert smooth_divergence(float(epsilon), share * beta) <= float(delta) * (1 + 1e-9)
     if beta + float(epsilon) / 2 * exp(-beta) <= float(epsilon) * (1 - 1e-6):
         assert smooth_divergence(float(epsilon), 1.001 * beta) > float(delta)
 
 
 def test_growth_by_factors_of_one_and_half_t_is_safe() -> None:
-    # S(x) ≤ (1 + t/2)·S(x'), t = ε / ln(1/δ), as the published levels intend: ln(1 + t/2) < β*.
+    # The published levels let the smooth bound S grow by 1 + t/2 from one dataset to a neighbour,
+    # with t = ε / ln(1/δ). This is safe, because ln(1 + t/2) is below the largest valid β.
     for epsilon, delta in GRID:
         if float(delta) <= exp(-1):
             beta = log(1 + float(epsilon) / log(1 / float(delta)) / 2)
@@ -203,7 +205,8 @@ def test_a_thousand_random_universes() -> None:
         assert breach(values, pairs, rates, EPSILON) <= DELTA * (1 + 1e-9)
         exact = dijkstra_rates(changes, pairs, growth, EPSILON)
         assert breach(values, pairs, exact, EPSILON) <= DELTA * (1 + 1e-9)
-        # Levels are never further apart than their datasets: never less noisy.
+        # Two levels (values of the local sensitivity) are never further apart than their datasets.
+        # So noise by levels is never smaller than exact smooth sensitivity.
         assert all(r <= e * (1 + 1e-12) for r, e in zip(rates, exact, strict=True))
         for rule in rejected:
             bad = rule(changes, pairs, GROWTH, EPSILON)

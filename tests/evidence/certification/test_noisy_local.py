@@ -72,7 +72,8 @@ def test_all_small_graphs(nodes: int, loss: PrivacyLoss) -> None:
     pairs = {(states[i], states[j]) for i, j in space.pairs}
     pairs |= {(q, p) for p, q in pairs}
     if nodes == 3:
-        # No two-triangle fits: a constant, without noise.
+        # Three nodes are too few for a two-triangle, so the answer is the constant 0 and needs no
+        # noise.
         assert {f for f, _, _ in states} == {0}
         return
     rules = rules_of(nodes, loss)
@@ -123,6 +124,6 @@ def test_the_release_has_this_law() -> None:
     observed = np.bincount(np.searchsorted(cuts, drawn, side="right"), minlength=len(cuts) + 1)
     expected = np.bincount(parts, weights=law, minlength=len(cuts) + 1)
     assert p_value(observed, expected / expected.sum()) > 1e-6
-    # The check has teeth: a law six steps to the side is refused.
+    # The test can fail: it rejects a law of the answers that is shifted by six steps.
     moved = np.bincount(np.minimum(parts + 1, len(cuts)), weights=law, minlength=len(cuts) + 1)
     assert p_value(observed, (moved + 0.02) / (moved + 0.02).sum()) < 1e-6

@@ -70,7 +70,8 @@ def test_selections_by_registered_utilities(
     for size in family.tiny:
         universe = family.build(*size)
         for objective in objectives_of(kind, passes=3).values():
-            # Rates and entropies spread widely: a single grid step a unit keeps powers small.
+            # Scores are rounded to whole units here. Rates and entropies vary so much that finer
+            # scores would make the powers in the exact fractions too large.
             judge(measurements(objective, universe, sensitivity), 0)
 
 
@@ -103,7 +104,8 @@ def test_two_draws_scored_anew_are_private(sensitivity: Sensitivity, selector: S
         universe, (first, second) = made_up(seed, 2)
         readings = measurements(pareto(first, second, passes=3), universe, sensitivity)
         for p in P:
-            # Each draw at λ = (ε/2) / 2^{q + 1}, q = 0: e^ε = p^(−2 · 2).
+            # Each of two draws spends ε/2 at the rate λ = (ε/2) / 2, for scores in whole units. So
+            # with p = e^−λ, e^ε is p^−4.
             assert not rescored_breach(readings, selector, p, 4)
 
 

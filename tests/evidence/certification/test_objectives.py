@@ -46,7 +46,7 @@ SUMS = {
     "three": (1, -2, 5),
     "one": (-4,),
 }
-#: By name: how many members, and the objective of them.
+#: For each name of an objective: how many utilities it has, and how they are combined.
 SYNTHETIC = {
     "two": (2, lambda m: pareto(*m)),
     "three": (3, lambda m: pareto(*m)),
@@ -122,7 +122,8 @@ def test_of_utilities_that_never_move_together_the_largest_counts(
         plain = [Synthetic(u.values, u.edges) for u in utilities]
         summed = measurements(weighted((plain[0], 2), (plain[1], -3)), universe, sensitivity)
         smaller += joint.grid.cap < summed.grid.cap
-        # The same member twice is one member: its weights add up inside its part.
+        # A utility that a weighted sum lists twice counts as one utility with the sum of the
+        # weights.
         twice = weighted((utilities[0], 1), (utilities[1], -3), (utilities[0], 1))
         assert twice.grid(universe.dataset, universe.candidates, sensitivity) == joint.grid
     assert smaller == len(seeds)
@@ -160,7 +161,8 @@ def test_pareto_scores(name: str, sensitivity: Sensitivity, seeds: range) -> Non
         certify_with_every_rest(measurements(objective(utilities), universe, sensitivity))
 
 
-#: A universe counts once for each of the objectives: the others are slow.
+#: The universes that are fast enough for every run; with all others, the test of each objective is
+#: slow.
 FAST: dict[str, list[Size]] = {
     "nodes": [(2, 1), (3, 2), (4, 3)],
     "attributes": [(1, 2, 2, 2), (2, 2, 1, 2)],

@@ -142,9 +142,10 @@ def test_the_worst_divergence_is_at_most_delta_and_one_lower_threshold_is_caught
     relation: NeighbouringRelation,
 ) -> None:
     public = plan(relation)
-    # A replacement moves two counts, each at half the rate.
+    # A replaced record changes two counts, so each count has noise at half the rate.
     steps = 2 if relation is REPLACE else 1
-    # The divergence below is at e^ε = p^−steps.
+    # The divergence below is computed at e^ε = p^−steps with p = e^−rate, so this must be the ε of
+    # the charged loss.
     assert public.rate.exponent() * steps == LOSS.epsilon()
     allowed = Fraction(LOSS.delta_atto, ATTO)
     largest = worst(relation, public.threshold, public.rate, steps)
@@ -158,7 +159,8 @@ def test_the_rate_of_add_remove_is_too_much_for_a_replacement() -> None:
     loss = PrivacyLoss(2 * NANO, 12 * ATTO // 100)
     wrong, right = plan(ADD_REMOVE, loss), plan(REPLACE, loss)
     allowed = Fraction(loss.delta_atto, ATTO)
-    # The wrong noise ignores that a replacement changes two counts: both have the full rate.
+    # The wrong plan is made for add/remove. It ignores that a replacement changes two counts and
+    # gives both the full rate.
     assert wrong.threshold == 2
     assert worst(REPLACE, wrong.threshold, wrong.rate, 1) > allowed
     assert worst(REPLACE, right.threshold, right.rate, 2) <= allowed
@@ -214,7 +216,7 @@ def test_the_code_releases_occurring_groups_at_the_threshold_in_public_order(
         (labels,) = released.labels
         assert list(labels) == list(expected)
         assert released.counts.tolist() == list(expected.values())
-    # Noise is drawn for the public number of rows, whatever occurs.
+    # Noise is drawn for the public number of rows, however many groups occur.
     assert sizes == {MOST}
 
 

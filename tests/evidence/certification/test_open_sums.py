@@ -34,10 +34,10 @@ from tests.support.contexts import context
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
 MOST, VALUES, NUMBERS = 2, "ab", (0, 1)
 LOSS = PrivacyLoss(2 * NANO, ATTO // 10)
-#: A row: the open value and the number.
+#: A row: a value of the open attribute, whose values no description lists, and a number.
 Row = tuple[str, int]
 Rows = tuple[Row, ...]
-#: The exact count and sum of each value that occurs.
+#: The exact number of rows and the exact sum of each value that occurs.
 Groups = Mapping[str, tuple[int, int]]
 
 
@@ -109,7 +109,8 @@ def worst(
     """The largest divergence of neighbours at e^ε, for sums in steps of their whole cap."""
     one = next(one for one in public.measurements if one.part == Sum("x"))
     assert isinstance(one.noise, LaplaceNoise)
-    # The numbers 0 and 1 are a cap apart. Finer steps have the same loss at the same rate per cap.
+    # The numbers 0 and 1 differ by the cap, the most that a row adds to a sum. A finer grid would
+    # have the same loss, because its rate per cap is the same.
     p, of_sum = rational_exp(public.rate), exp_of(one.noise.rate.exponent() * one.grid.cap)
     growth = 1 / exp_of(loss.epsilon())
 
@@ -194,7 +195,7 @@ def test_the_code_releases_the_sums_of_the_groups_at_the_threshold(
         assert list(released.labels[0]) == list(expected)
         counts, sums = released.cells[Count()].tolist(), released.cells[Sum("x")].tolist()
         assert list(zip(counts, sums, strict=True)) == list(expected.values())
-    # Noise is drawn for the public number of rows, whatever occurs.
+    # Noise is drawn for the public number of rows, however many groups occur.
     assert sizes == {MOST}
 
 

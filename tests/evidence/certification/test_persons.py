@@ -44,10 +44,11 @@ from tests.support.contexts import context
 
 LOSS = PrivacyLoss(NANO)
 KEY = bytes(range(32))
-#: A row: a value of A, a number and its bin.
+#: A row: the value of attribute A, a number, and the bin of this number.
 Row = tuple[int, float, int]
 ROWS: tuple[Row, ...] = ((0, -2.0, 0), (0, 6.0, 1), (1, -2.0, 0), (1, 6.0, 1))
-#: An upload: the rows of each person, in some order. A choice: the rows of each person it keeps.
+#: ``File`` is an upload: the rows of each person, in some order. ``Choice``: the rows of each
+#: person that the service keeps.
 File = tuple[tuple[str, Row], ...]
 Choice = tuple[tuple[Row, ...], ...]
 Select = Callable[[File, int], Choice]
@@ -248,7 +249,7 @@ def test_totals_that_add_up_the_cells_are_rejected() -> None:
         )
         return sum((rate * change for rate, change in zip(at, changes, strict=True)), Fraction(0))
 
-    share = Fraction(1, 2)  # of persons; counts have the other half
+    share = Fraction(1, 2)  # Counts of persons have half of the loss; counts of rows have the rest.
     assert loss(both, nobody) <= share
     assert loss(added(both), added(nobody)) > share
 

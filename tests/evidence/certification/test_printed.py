@@ -15,7 +15,8 @@ import pytest
 from tests.evidence.certification import checks, graphs, printed
 from tests.evidence.certification.universes import graph_universe
 
-UNIT = 60  # holds quarters, thirds and fifths exactly
+# The number of grid steps in one unit: quarters, thirds and fifths are whole numbers of steps.
+UNIT = 60
 
 
 def first_breach(
@@ -42,13 +43,13 @@ def test_density_lemma_7_2_is_not_monotone() -> None:
     assert (nodes, bound, breach.rule, breach.t) == (4, 3, "A2", 0)
     x, y = (list(graphs.all_graphs(nodes, bound))[i] for i in (breach.x, breach.y))
     delta = printed.density_lemma_7_2
-    # x has two neighbours at that node, y the third one as well.
+    # In graph x the node has two neighbours, and in graph y it has a third one as well.
     assert x[breach.candidate].bit_count() == 2
     assert y[breach.candidate].bit_count() == 3
     assert delta(y, breach.candidate, 0, bound) == 2
     assert delta(x, breach.candidate, 1, bound) == 1
     assert len(graphs.edges_of(y)) == 3
-    # The same node against itself: δ of the printed form falls with t.
+    # Even for graph y alone the printed sensitivity function δ falls as the distance t grows.
     assert delta(y, breach.candidate, 1, bound) == 1
 
 
@@ -129,7 +130,9 @@ def worst_difference(
     worst, where = Fraction(0), (0,) * size
     for utilities in product((0, 1), repeat=size):
         if len(set(utilities)) == 1:
-            continue  # δ ≡ 0: no interval exists, and the element must be excluded by design
+            # All utilities are equal. So the sensitivity function δ is 0 at every distance, and no
+            # rule applies.
+            continue
         deltas = exact_local_sensitivities(utilities, size)
         for x in range(size):
             for y in (x - 1, x + 1):
@@ -163,7 +166,8 @@ def test_the_cap_alone_does_not_make_every_delta_reach_it() -> None:
     assert checks.admissibility_breach(utilities, delta, pairs) is None
     capped = np.minimum(np.maximum(delta, 0), 1)
     assert checks.shape_breach(capped, cap=1, horizon=4) == "below one step"
-    # With a floor of one step on a finer grid the cap is still missed, until T sets it.
+    # Even if every δ is at least one step of a finer grid, it may miss the cap (the largest change
+    # of a utility). It must be set to the cap from distance T on.
     finer = np.maximum(8 * capped, 1)
     reason = "the cap is not reached at the horizon"
     assert checks.shape_breach(finer, cap=8, horizon=4) == reason
@@ -181,7 +185,8 @@ def test_without_a_common_cap_the_shifted_limit_forgets_the_utilities() -> None:
             for s in (100, 1000, 10_000)
         ]
         assert all(abs(gap + s / 2) < 10 for gap, s in zip(gaps, (100, 1000, 10_000), strict=True))
-    # A common cap from T on makes the same gap settle at the difference of the shifted scores.
+    # If every sensitivity function δ equals one common cap from distance T on, the same gap settles
+    # at the difference of the shifted scores.
     delta = [Fraction(1)] * 4 + [Fraction(2)]
     settled = {
         printed.dampened_odd(Fraction(3 - s), delta)

@@ -51,7 +51,8 @@ def test_printed_sensitivities_are_rejected_as_not_attained(rows: int) -> None:
     slack = ldexp(2, -grid.bits)
     assert ldexp(grid.sensitivity, -grid.bits) <= entropy + slack
     assert entropy + slack < printed
-    # The same of q = −N·H(Y | X), whose printed sensitivity is N times twice that.
+    # The same holds for q = −N·H(Y | X), for which the paper prints 2N times the sensitivity of an
+    # entropy.
     bits = InformationGain().table_grid(rows).bits
     cap = largest_change(rows, InformationGain().table_grid(rows))
     score = context_scores(space, "max_relevance", Sensitivity.GLOBAL, 1, 20)
@@ -107,7 +108,8 @@ def test_exact_denominators_are_rejected() -> None:
     pair = sorted(space.members.index(member) for member in (equal, differs))
     assert pair in space.pairs.tolist()
     h = Fraction(grid.sensitivity)
-    # λ a step so that one entropy costs ε = 1; p is rounded down, which helps the code.
+    # The rate λ per step of the grid is such that one entropy costs ε = 1. p = e^−λ is rounded
+    # down, which favours the printed code.
     p = Fraction(float(np.exp(-1 / grid.sensitivity))).limit_denominator(10**6)
     zero = Fraction(0)
     certain = printed_distances.context_with_exact_denominators(((zero, zero), zero), p)

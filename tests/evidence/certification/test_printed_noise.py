@@ -71,7 +71,8 @@ def test_alpha_that_varies_fails() -> None:
     assert failing == [tenths / 10 for tenths in range(63, 101)]
 
 
-# ---- the published example: six nodes, ε = 5, δ = 1/2000, levels 7.5 and 10 ----------------------
+# The tests below recompute the paper's example: a graph of six nodes, ε = 5, δ = 1/2000, and the
+# local sensitivities 7.5 and 10.
 
 EPSILON, DELTA = 5.0, 1 / 2000
 T = EPSILON / log(1 / DELTA)
@@ -86,7 +87,8 @@ def test_the_printed_scales() -> None:
         rates = rule(changes, pairs, 1 + T / 2, EPSILON)
         assert rates == pytest.approx([0.33223, 0.25], abs=5e-6)
         assert 1 / rates[0] == pytest.approx(3.01, abs=5e-5)
-    # 7.5 is no bound there. With one, a_H = 3: LS ≤ 15, and 30 one step away.
+    # The paper's 7.5 does not bound the local sensitivity LS of its graph. A correct bound, from
+    # a_H = 3 common neighbours, is 15, and 30 one change away.
     beta = largest_beta(5 * NANO, ATTO // 2000)
     smooth = TwoTriangleLevels(3, global_sensitivity(4)).smooth(beta)
     assert smooth == pytest.approx(19.998, abs=5e-4)
@@ -99,7 +101,8 @@ def test_the_printed_ladder() -> None:
     law = rung_probabilities(sizes, EPSILON)
     assert law[:2] == pytest.approx([0.4205, 0.5178], abs=5e-5)
     assert law[2] == pytest.approx(1 - 0.4205 - 0.5178, abs=1e-4)
-    # Neither a wider rung nor ε instead of ε/2 a rung would give them.
+    # The paper's probabilities do not follow from a wider rung (range of answers), nor from the
+    # rate ε instead of ε/2 per rung.
     for other in (
         rung_probabilities(np.array([1, 16, 20]), EPSILON),
         rung_probabilities(sizes, 10),
@@ -112,5 +115,6 @@ def test_the_printed_noisy_scale_takes_noise(shared: int, scale: float) -> None:
     """LS = 7.5 and the two values that are printed of a_max; the 72 beside them is a draw."""
     noisy_scale = printed_noisy_scale(shared, 7.5, EPSILON, DELTA)
     assert noisy_scale == pytest.approx(scale, abs=5e-3)
-    # GS = 30 is a public bound on LS, which holds every scale at 18.
+    # The global sensitivity 30 is a public bound on the local one, so no noise scale has to exceed
+    # 3 · 30 / ε = 18. The paper's scale of 72 does.
     assert 3 * global_sensitivity(4) / EPSILON == 18 < 72 < noisy_scale

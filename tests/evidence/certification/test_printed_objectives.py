@@ -68,7 +68,8 @@ def test_definition_4_5_forgets_dominators_whose_boxes_touch() -> None:
     """Erratum 6a: a strict comparison in dom⁻. One change ties 0 and 1, yet nothing may be lost."""
     breach = smallest_breach(common=False, inclusive=False, itself=False)
     assert breach == ("A1", (0, 1), (0, 0))
-    # With one δ for all, as degrees have.
+    # Definition 4.5 also fails if all candidates have one common sensitivity function δ, as those
+    # of degrees do.
     breach = smallest_breach(common=True, inclusive=False, itself=False)
     assert breach == ("A1", (0, 2), (1, 1))
     assert definition_4_5([(2, 0)], [(1, 1)], 0, 1, itself=False) == 0
@@ -93,7 +94,8 @@ def test_with_ties_counted_the_definition_passes(common: bool, itself: bool) -> 
 def test_counting_itself_is_never_smaller() -> None:
     """Erratum 6b: accuracy alone. Example 4.6 gives 2 where 1 is enough."""
     values, half = [(6, 10, 8, 4, 2), (10, 6, 4, 8, 2)], [(1,) * 5] * 2
-    # (4, 2) doubled: only (5, 3) may be lost, and nobody may come to dominate.
+    # The candidate (4, 2) of the paper is doubled here. One change may only take away its dominator
+    # (5, 3), and no candidate may come to dominate it.
     assert [
         definition_4_5(values, half, 0, 2, inclusive=True, itself=itself)
         for itself in (True, False)
@@ -118,7 +120,8 @@ def test_twenty_ties_move_the_dampened_score_by_two_units() -> None:
 
 
 SCORES = np.array(list(product(range(3), repeat=2)))
-#: Every two vectors of scores of two candidates that differ by at most one each.
+#: All pairs of score vectors of two candidates whose scores differ by at most one each, as those of
+#: neighbouring datasets do.
 NEIGHBOURS = np.array(
     [
         (i, j)
@@ -145,11 +148,12 @@ def test_algorithm_1_spends_epsilon_once_a_draw() -> None:
     """One draw of the exponential mechanism is ε-DP; the next ones at ε each are not."""
     law = exponential_probabilities
     assert all(checks.privacy_breach(SCORES, NEIGHBOURS, law, p, 2) is None for p in P)
-    # Two draws of one call, without any generation, are the first to lose more.
+    # The smallest run of Algorithm 1 that loses more than ε has two draws of one call and no
+    # generation.
     example = smallest_overspending()
     assert example is not None
     assert algorithm_1(*example) == 2
-    # Nor is one generation of one draw, and one output, two calls, within ε.
+    # A run of one generation, with one draw and one output in two calls, also loses more than ε.
     both = transcript_law(law, algorithm_1(1, 1, 1))
     assert all(checks.privacy_breach(SCORES, NEIGHBOURS, both, p, 2) is not None for p in P)
 

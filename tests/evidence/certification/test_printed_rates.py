@@ -61,7 +61,8 @@ def smallest_fall(inclusive: bool) -> tuple[int, int] | None:
         listed = [state for state in members(REPLACE, 3, rows) if state[0] + state[1] >= 2]
         _, deltas = tabulated(listed, rows, inclusive)
         for state, delta in zip(listed, deltas, strict=True):
-            # One more step than δ has, for the check asks for a floor of one.
+            # One step is added to every δ, because ``shape_breach`` demands that δ is at least one
+            # step.
             raised = delta[None] + 1
             if checks.shape_breach(raised, int(raised.max()), rows + 1) == "decreasing in t":
                 return state[0], state[0] + state[1]
@@ -95,7 +96,8 @@ def test_a_replacement_moves_the_rate_further(inclusive: bool, x: Table, y: Tabl
     """Erratum 8d: Δ is that of a replacement, δ is not: a hit becomes a miss."""
     assert smallest_breach("A1", inclusive, REPLACE) == (0, x, y)
     assert smallest_breach("A2", inclusive, REPLACE) is not None
-    # Without floors too: 1/4 of four positives.
+    # δ is also too small without the floors: a replacement moves the rate of four positives by 1/4,
+    # but the printed δ is 1/6.
     assert printed(2, 4, 0, False) == Fraction(1, 6) < Fraction(1, 4)
 
 

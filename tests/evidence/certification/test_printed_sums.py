@@ -26,7 +26,8 @@ def test_the_form_in_use_is_never_above_the_repaired_definition() -> None:
     smaller, ones = 0, [[1] * 5] * 2
     for _ in range(50):
         values = rng.integers(0, 6, (2, 5))
-        # A second dataset that moves everything by one makes δ ≡ 1 the local sensitivity.
+        # The second dataset, the only neighbour, has all utilities larger by one. So the local
+        # sensitivity δ is 1 at every distance.
         edges = synthetic.path(2)
         utilities = [Synthetic(np.stack([row, row + 1]), edges) for row in values]
         universe = synthetic.universe(2, edges, 5)
@@ -63,7 +64,8 @@ def test_a_delta_held_between_some_t_is_rejected() -> None:
 
 Sum = Callable[[Sequence[int], Delta, int, int], int]
 
-#: Steps a unit; they hold all densities of five nodes exactly.
+#: The number of grid steps in one unit: all densities of graphs of five nodes are whole numbers of
+#: steps.
 UNIT = 60
 
 

@@ -45,7 +45,8 @@ from tests.unit.mechanisms.distances.tables import table as distance_table
 ALPHAS = (1.01, 1.5, 2, 3, 8, 64, 1024)
 SLACK = 1e-9
 EDGE = NeighbouringRelation.EDGE
-#: e^−λ of the selections: a large and a small loss.
+#: The values of p = e^−λ of the tested selections: 1/3 for a large privacy loss, 9/10 for a small
+#: one.
 P = (Fraction(1, 3), Fraction(9, 10))
 
 
@@ -121,7 +122,7 @@ def test_scores_that_all_move_one_way(selector: str, p: Fraction) -> None:
         moved = tuple(one + move for one, move in zip(scores, moves, strict=True))
         laws = [logs(chosen.probabilities(row, p)) for row in (scores, moved)]
         assert excess(*laws, bound) <= SLACK
-    # Known to fail: the same rate where scores move both ways.
+    # The check must reject the rate for scores that all move one way if scores move both ways.
     laws = [logs(chosen.probabilities(row, p)) for row in ((0, 1, 0), (1, 0, 1))]
     assert excess(*laws, bound) > SLACK
 
@@ -159,7 +160,8 @@ def laplace_logs(rate: float, centre: int, reach: int) -> list[float]:
 def test_laplace_noise(rate: Fraction, total: int, largest: int, members: int) -> None:
     """Every way to spread a change of a vector; Rényi divergences of numbers add up."""
     bound = LaplaceNoise(rate, total, largest).of_group(members)
-    # Beyond all changes the terms fall by e^−λ per step, so 45/λ more steps leave out nothing.
+    # Beyond all changes the terms of the divergence fall by e^−λ per step, so after 45/λ more steps
+    # the rest is negligible.
     reach = int(45 / float(rate)) + members * largest
     laws = [laplace_logs(float(rate), at, reach) for at in range(members * largest + 1)]
     most = {
@@ -189,7 +191,7 @@ def test_a_replaced_row_moves_one_sum_of_a_table_by_both_changes(width: float, m
     laws = [laplace_logs(rate, at, int(45 / rate) + move) for at in (0, move)]
     assert step.bound is not None
     assert excess(*laws, step.bound.of_group(1)) <= SLACK
-    # Known to fail: the bound for two numbers that move by one change each.
+    # The check must reject the bound for two numbers that move by one change each.
     halves = LaplaceNoise(total.noise.rate.exponent(), move, move // 2)
     assert excess(*laws, halves.of_group(1)) > SLACK
 
@@ -211,7 +213,8 @@ def test_gaussian_noise(rho: Fraction, members: int) -> None:
         bound = GaussianNoise(deviation.square, squares)
         assert bound.femto(members) <= rho * 10**15
         assert of_cells(deviation, spread, members) <= float(bound.of_group(members)) + SLACK
-        # Known to fail: the number of steps rounded down, whose noise is too little.
+        # The check must reject Gaussian noise whose deviation is rounded down by a step, because it
+        # is too little.
         less = Deviation(deviation.steps - 1)
         least = GaussianNoise(less.square, squares).of_group(members)
         assert least > rho
@@ -228,14 +231,15 @@ def test_gaussian_tables_of_distances(relation: str, moves: int, count: int) -> 
     noise = plan.table_noise(loss, count)
     assert isinstance(noise, Deviation)
     assert of_cells(noise, (1,) * (moves * count), 1) <= 0.7 + SLACK
-    # Known to fail: the noise of one table on each of several, and of one cell on two.
+    # The check must reject noise for one changed cell of one table if more cells or tables change.
     for less in {Deviation.of(loss.rho_femto, 1)} - {noise}:
         assert of_cells(less, (1,) * (moves * count), 1) > 0.7
 
 
 def of_cells(deviation: Deviation, spread: tuple[int, ...], members: int) -> float:
     """The most D_α/α of cells that move by ``members`` times ``spread``."""
-    # The largest terms of D_α are about α times the change away from the centre.
+    # The largest terms of the Rényi divergence D_α lie about α times the change away from the
+    # centre.
     away = int(max(ALPHAS)) * members * max(spread)
     reach = int(40 * float(deviation.square) ** 0.5) + 2 * away
     moved = {one: gaussian_logs(deviation, members * one, reach) for one in {0, *spread}}
@@ -271,7 +275,8 @@ def test_trees_with_leaves_that_stop_early() -> None:
     budget = Budget(PrivacyLoss.parse("0.5"), 5)
     steps = budget.steps(SELECTORS["exponential"], [2] * 5, 2)
     assert _of_path(budget, 0) <= total_rho(steps) / 1e15 + SLACK
-    # Known to fail: the sum of the steps as printed, whose leaf is that of the full depth.
+    # The check must reject the printed sum of the steps: it prices an early leaf as one at full
+    # depth.
     last = Step("leaf", PrivacyLoss(budget.leaf(5)))
     printed = total_rho([*steps[:-1], last]) / 1e15
     assert _of_path(budget, 0) > 4 * printed
@@ -287,7 +292,8 @@ def test_trees_with_leaves_that_take_what_is_left_of_rho(selector: str) -> None:
     for depth in range(6):
         spent = max(_of_path(budget, depth, alpha) + depth * splits[alpha] for alpha in ALPHAS)
         assert spent <= whole + SLACK
-    # Known to fail: early leaves that take what is left of ε, for the price of the longest path.
+    # The check must reject early leaves of a tree that spend the rest of ε: they cost more ρ than
+    # the longest path.
     assert _of_path(Budget(budget.loss, 5), 0) > whole
 
 
@@ -303,7 +309,7 @@ def test_trees_with_gaussian_counts(selector: str) -> None:
         counts = depth if depth == 3 else depth + 1
         leaf = of_cells(budget.leaf_law(depth), (1,), 1)
         assert 0.35 < counts * count + depth * split + leaf <= 0.4 + SLACK
-        # Known to fail: a leaf with the noise of the whole ρ.
+        # The check must reject a leaf of a tree whose noise alone spends the whole ρ.
         if counts:
             greedy = of_cells(Deviation.of(loss.rho_femto, 1), (1,), 1)
             assert counts * count + depth * split + greedy > 0.4

@@ -91,7 +91,7 @@ def test_vectors_of_scores(influence: JointInfluence, spread: tuple[int, ...]) -
     (step,) = LAPLACE.steps(IN_RHO, influence)
     exact = of_cells(LAPLACE.deviation(IN_RHO, influence), spread, 1)
     assert 0.99 * bound_of(step) < exact <= bound_of(step) + SLACK
-    # Known to fail: the noise of one score where two move.
+    # The check must reject noise that is made for one moving score if two scores move.
     if len(spread) > 1:
         assert of_cells(Deviation.of(IN_RHO.rho_femto, 1), spread, 1) > bound_of(step) + SLACK
 
@@ -143,7 +143,7 @@ def test_tables_of_distances(relation: str, moves: int) -> None:
         assert 0.9 * bound_of(step) < exact <= bound_of(step) + SLACK
 
 
-#: Of each class of bounds, a test that fails where its ρ is a tenth too little.
+#: For each class of bounds on ρ, a test that must fail if the bound is a tenth too small.
 COMPARED: dict[type[RhoBound], Callable[[], None]] = {
     Pure: lambda: test_rho.test_c_times_rho_for_a_person_with_c_rows_is_refused(
         Pure(Fraction("0.1"))
@@ -155,7 +155,7 @@ COMPARED: dict[type[RhoBound], Callable[[], None]] = {
     Together: test_formulas.test_steps_add_up_in_rho,
     LeafRest: test_rho.test_trees_with_leaves_that_stop_early,
 }
-#: Of each module that states bounds, the tests that compare exact laws with them.
+#: For each module that states bounds on ρ, the tests that compare these bounds with exact laws.
 STATED: dict[str, tuple[Test, ...]] = {
     "clustering/lloyd": (
         test_distances.test_counts_and_sums_of_clusters_move_by_what_their_noise_covers,
@@ -184,7 +184,8 @@ STATED: dict[str, tuple[Test, ...]] = {
 
 
 def test_every_class_of_bounds_is_compared_with_exact_laws() -> None:
-    # By name: a class with slots is a second class beside the one that it was made of.
+    # Classes are compared by name: a dataclass with slots is a second class beside the one from
+    # which it was made.
     names = {one.__name__ for one in RhoBound.__subclasses__()}
     assert names == {one.__name__ for one in COMPARED}
 
@@ -211,7 +212,8 @@ def test_every_module_that_states_a_bound_has_its_tests() -> None:
         for path in folder.rglob("*.py")
         if states_a_bound(path)
     }
-    # It states the noise alone, whose bound the plan of clusters takes as what is charged.
+    # ``clustering/lloyd`` states no bound itself: it has the noise, and the plan of clusters states
+    # the bound that is charged.
     assert stating | {"clustering/lloyd"} == STATED.keys()
     assert all(one.__name__.startswith("test_") for tests in STATED.values() for one in tests)
 

@@ -65,7 +65,8 @@ def test_second_order_bounds_of_all_graphs_of_six_nodes(k: int) -> None:
         assert (moved <= np.array([bound(a, k) for a in range(5)])[most]).all()
     if k == 2:
         assert [corrected(a, k) for a in range(5)] == [4 * a for a in range(5)]
-        # A bound of 3a is too small.
+        # Three times the largest number of common neighbours is too small a bound: in some graph
+        # one change moves the local sensitivity by more.
         assert (moved > 3 * most).any()
 
 
@@ -93,7 +94,8 @@ def test_the_quoted_second_order_bound_fails_for_more_triangles() -> None:
 def test_the_margin_covers_all_but_half_of_delta(loss: PrivacyLoss) -> None:
     for rate in (Rate(1 << 40, 1 << 61), Rate(3, 7), Rate(1 << 55, 1 << 52)):
         above = margin(rate, loss.delta_atto)
-        # P(Lap < −margin) = ½·e^{−rate·margin}; one step less would not do.
+        # Laplace noise is below −margin with probability ½·e^{−rate·margin}. This is at most δ/2,
+        # and a margin one step smaller would not be enough.
         delta = loss.delta_atto / 1e18
         assert exp(-float(rate.exponent() * above)) <= delta * (1 + 1e-12)
         assert above == 0 or exp(-float(rate.exponent() * (above - 1))) > delta * (1 - 1e-12)

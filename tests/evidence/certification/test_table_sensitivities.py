@@ -31,9 +31,10 @@ from tests.evidence.certification.checks import Array
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
 
 Relation = NeighbouringRelation
-Shape = tuple[int, int, int]  # levels, classes, rows
+Shape = tuple[int, int, int]  # The numbers of levels, of classes and of rows.
 
-#: All tables of at most, or exactly, eight records; and one level with very many.
+#: Shapes (levels, classes, rows) of which every table is checked. Under add/remove a table has at
+#: most this many rows, under replace exactly as many.
 SHAPES: list[Shape] = [(1, 2, 1), (1, 2, 2), (2, 2, 8), (3, 2, 8), (2, 3, 8), (3, 3, 5), (1, 2, 45)]
 SLOW: list[Shape] = [(3, 3, 8), (1, 2, 120), (2, 2, 14), (1, 4, 14)]
 
@@ -198,7 +199,8 @@ def test_gini_is_exact_at_distance_zero_for_two_classes() -> None:
     assert np.abs(readings.delta[inside, 0, 0] - exact[inside]).max() <= 1
 
 
-# Rates: a dataset is (hits, misses, others), others being the rest of the records.
+# The tests below are about true positive rates. A dataset is (hits, misses, others), where others
+# are all remaining records.
 
 
 @dataclass(frozen=True)
@@ -254,7 +256,8 @@ def test_rates_are_exact(relation: Relation) -> None:
     positives = readings.states[:, :2].sum(axis=1)
     full = readings.states.sum(axis=1)
     for t in range(rows):
-        # A table at its bound takes one change more; without positives the value is 1, not 1/2.
+        # The sensitivity function δ need not be exact for tables that reach the bound on rows under
+        # add/remove, and for those without positives under replace.
         inside = full + t < rows if relation is ADD_REMOVE else positives > 0
         excess = readings.delta[inside, t, 0] - exact[inside, t]
         assert (np.abs(excess) <= 1).all()

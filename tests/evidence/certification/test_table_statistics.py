@@ -36,7 +36,8 @@ from tests.unit.mechanisms.statistics.worlds import (
 )
 
 Table = tuple[int, ...]
-#: Numbers of unequal gaps between the bounds 0 and 9.
+#: The numbers that a row may have: the bounds 0 and 9, and two numbers between them at unequal
+#: distances.
 ALPHABET = (0, 1, 5, 9)
 HIGH = 9
 SHARES = [Fraction(1, 2), Fraction(0), Fraction(1, 10), Fraction(1, 3), Fraction(4, 5), Fraction(1)]
@@ -117,11 +118,13 @@ def test_smooth_bounds_are_those_of_the_definition(
         }
     ]
     for _ in range(farthest):
-        # LS(s) is LS(s − 1) of the worst neighbour.
+        # The local sensitivity at distance s is the largest one at distance s − 1 of the dataset
+        # and its neighbours.
         last = local[-1]
         local.append({r: max([last[r]] + [last[other] for other in beside[r]]) for r in value})
     for rows in tables(6):
-        # Rows that come and go: LS(s) is exact while two may be left, and GS from there on.
+        # Under add/remove the local sensitivity at distance s is exact while at least two rows
+        # remain after s removals. From there on it is the global one.
         horizon = len(local) if relation is REPLACE else max(len(rows) - 1, 0)
         for beta in (0.1, 0.4, 1.0):
             bound = max([1.0] + [exp(-beta * s) * local[s][rows] for s in range(horizon)])

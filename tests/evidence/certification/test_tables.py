@@ -39,7 +39,8 @@ from tests.support.contexts import context
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
 RELATIONS = (ADD_REMOVE, REPLACE)
 LOSS = PrivacyLoss(NANO)
-#: A row: a value of A, and a number between −2 and 6 with its bin, or a missing one.
+#: A row: the value of attribute A, a number between −2 and 6, and the bin of the number; bin 2
+#: stands for a missing number.
 Row = tuple[int, float, int]
 ROWS: list[Row] = sorted(
     [(0, -2.0, 0), (0, 6.0, 1), (1, -2.0, 0), (1, 6.0, 1), (0, 2.0, 2), (1, 0.5, 1)]

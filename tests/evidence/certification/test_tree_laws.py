@@ -40,10 +40,10 @@ from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 
 ROWS = 5
 UNIVERSE = table_universe("attributes", ADD_REMOVE, ROWS, 2, 2, 2)
-#: e^−ε of one share of the loss: a large and a small loss.
+#: The values of e^−ε for one share of the loss: 3/5 for a large loss, 19/20 for a small one.
 R = [Fraction(3, 5), Fraction(19, 20)]
 ONE_OF_R = [R[0], pytest.param(R[1], marks=pytest.mark.slow)]
-#: The shares of the whole tree, of the choice of the split and of a leaf.
+#: How many shares of the loss the whole tree, the choice of the split and a leaf spend.
 TREE, SPLIT, LEAF = 9, 4, 4
 
 
@@ -145,7 +145,8 @@ def test_tails_are_sums_of_the_noise(p: Fraction) -> None:
         single = sum(mass[least + 400 :])
         assert abs(at_least_probability(least, p) - single) < Fraction(1, 10**15)
     floats = np.array([float(share) for share in mass])
-    differences = np.convolve(floats, floats)  # of X − Y, from −800 on
+    # The law of the difference X − Y of two noise values, from −800 on.
+    differences = np.convolve(floats, floats)
     for least in range(-6, 7):
         expected = differences[800 + least :].sum()
         assert float(difference_at_least(least, p)) == pytest.approx(expected, abs=1e-12)
@@ -154,7 +155,8 @@ def test_tails_are_sums_of_the_noise(p: Fraction) -> None:
 def test_grown_trees_follow_the_law() -> None:
     """By Max the fine scores are the coarse ones, so the law of production is known exactly."""
     share = 3 * NANO // 8
-    # Its scores are 3 and 5, so that the rate of the choice matters.
+    # The two possible splits of this dataset score 3 and 5, so that the rate of the choice between
+    # them matters.
     member, records = UNIVERSE.members[1250], UNIVERSE.records[1250]
     tables = [np.array(member.counts(v), dtype=np.int64) for v in range(2)]
     criterion = CRITERIA["max"]
@@ -181,7 +183,7 @@ def test_grown_trees_follow_the_law() -> None:
     assert seen.keys() <= law.keys()
     counts = np.array([seen[outcome] for outcome in law])
     shares = [float(share) for share in law.values()]
-    # Rare outcomes are one bin together: the chi-square wants five of each.
+    # Rare outcomes share one bin, because the chi-square test needs at least five draws per bin.
     rare = [i for i, share in enumerate(shares) if share * 4000 < 10]
     common = [i for i in range(len(shares)) if i not in rare]
     assert len(common) >= 5

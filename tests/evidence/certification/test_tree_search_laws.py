@@ -95,7 +95,7 @@ def test_the_draws_of_a_generation_are_private(
         return [answers[answer] for answer in sorted(answers)]
 
     for p in P:
-        # Each of two draws has its own share: e^ε of both is p^(−2 · 2).
+        # Each of two draws spends ε/2 at the rate λ = (ε/2) / 2. So with p = e^−λ, e^ε is p^−4.
         assert checks.privacy_breach(rows, universe.pairs, law, p, 4) is None
 
 
@@ -131,12 +131,13 @@ def test_the_sizes_of_a_front_move_by_what_their_noise_covers(
     assert step.loss == loss
     at = [context(records, universe.dataset, loss) for records in universe.records]
     released = [Front().released(*pair).sizes for pair in zip(at, counts_of(universe), strict=True)]
-    # A class without records counts as one record, which only brings two sizes nearer.
+    # A class without records gets the size 1, which can only bring the sizes of two neighbours
+    # nearer.
     exact = np.array([(one.positives, one.negatives) for one in counts_of(universe)])
     assert np.array_equal(released, np.maximum(exact, 1))
     moved = np.abs(exact[universe.pairs[:, 0]] - exact[universe.pairs[:, 1]]).sum(axis=1).max()
     assert moved * laws[0].exponent() == 1
-    # Known to fail: the noise of a removal where a record is replaced.
+    # The check must reject noise that is made for a removal if a record is replaced.
     if relation is REPLACE:
         assert moved * Rate.of_counts(loss.epsilon_nano).exponent() > 1
 
@@ -146,14 +147,16 @@ def test_the_sizes_of_a_front_move_by_what_their_noise_covers(
 def test_the_draws_of_a_front_are_private(relation: NeighbouringRelation, selector: str) -> None:
     """Two draws without replacement, in whole units of the score's step."""
     universe, unit = table_universe("trees", relation, 4, 2, 1, 2), 1 << BITS
-    # Both factors are one unit for equal sizes and weights, so laws are rational.
+    # With equal sizes of both classes, hits of both count one unit each. So scores are whole units
+    # and laws are exact fractions.
     rows = np.stack([Front((1, 1)).scores(one, 1, 1) // unit for one in counts_of(universe)])
 
     def law(row: Sequence[int], p: Fraction) -> list[Fraction]:
         answers = SELECTORS[selector].ordered_probabilities(row, p, 2, "peeled")
         return [answers[answer] for answer in sorted(answers)]
 
-    # Where all scores move one way a draw costs one step of the noise, else two.
+    # If all scores move one way (add/remove), a draw changes probabilities by one factor of p =
+    # e^−λ at most, else (replace) by two.
     most = 4 if relation is REPLACE else 2
     for p in P:
         assert checks.privacy_breach(rows, universe.pairs, law, p, most) is None

@@ -20,7 +20,8 @@ from tests.evidence.certification.graphs import dataset_of, flipped, graph_of, r
 from tests.support.sequences import Sequences
 
 A, B, V0, V1, V2, V3, V4, V5 = range(8)
-#: a and b share v2 and v3; a reaches v0 – v1, b reaches v4 – v5.
+#: A small graph: the joined nodes a and b share the neighbours v2 and v3. Only a is joined to v0
+#: and v1, and only b to v4 and v5.
 G0 = graph_of(
     8,
     [

@@ -40,7 +40,8 @@ def graph_universe(nodes: int, max_degree: int) -> Universe:
     )
 
 
-#: By kind of candidates and relation. A new kind of utility adds its family here.
+#: The families of small datasets, by kind of candidates and neighbouring relation. A utility with a
+#: new kind of candidates needs a family here.
 FAMILIES: dict[tuple[str, NeighbouringRelation], Family] = {
     ("nodes", NeighbouringRelation.EDGE): Family(
         build=graph_universe,
@@ -52,7 +53,8 @@ FAMILIES: dict[tuple[str, NeighbouringRelation], Family] = {
     **table_universes.FAMILIES,
 }
 
-#: By utility: u of one candidate of a member by its definition, as a rational number.
+#: For each utility: its exact value for one candidate of one dataset, by its definition, as a
+#: fraction.
 DEFINITIONS: dict[str, Callable[[Any, int], Fraction]] = {
     "degree": graphs.degree,
     "egocentric_density": graphs.egocentric_density,
@@ -62,8 +64,8 @@ DEFINITIONS: dict[str, Callable[[Any, int], Fraction]] = {
     **table_universes.DEFINITIONS,
 }
 
-#: Utilities whose terms are rounded separately: the steps of a candidate on a grid of that many
-#: bits, and their largest error. All other utilities are rounded down once.
+#: Utilities whose terms are rounded one by one. Each has a function for the rounded value in steps
+#: of a grid, and one for the largest error. All other utilities are rounded down once.
 ROUNDED: dict[str, tuple[Callable[[Any, int, int], int], Callable[[Dataset], Fraction]]] = {
     "egocentric_betweenness": (graphs.stored_betweenness, graphs.most_rounding),
     **table_universes.ROUNDED,

@@ -38,7 +38,7 @@ class Failpoint:
         try:
             self._count(sql)
         except Crash:
-            cursor.close()  # A dead process has no open statement either.
+            cursor.close()  # A dead process has no open statement.
             raise
         return cursor
 
@@ -107,7 +107,8 @@ def update_user(world: World, _prepared: Any) -> object:
 @pytest.mark.parametrize(
     "act, writes",
     [
-        (reserve, {"sqlite": 6, "postgresql": 5}),  # there one statement charges all accounts
+        # PostgreSQL charges all accounts by one statement.
+        (reserve, {"sqlite": 6, "postgresql": 5}),
         (take_over, 3),
         (settle, 3),
         (release, 7),

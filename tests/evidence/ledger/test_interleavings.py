@@ -23,7 +23,8 @@ from tests.support.interleaving import (
 )
 from tests.support.seeded import Seed
 
-#: Seeded bug → the first violation, at the end of a shortest path.
+#: Maps each seeded (purposely inserted) bug to the first violation that the search finds, at the
+#: end of a shortest path.
 SEEDS: dict[Seed, str] = {
     seeded.no_fencing: 'assert fact["attempt"] == row.attempt',
     seeded.no_guard: "only the CHECK constraint stopped it",
@@ -37,7 +38,8 @@ SEEDS: dict[Seed, str] = {
     seeded.release_by_anyone: 'assert fact["attempt"] == row.attempt',
     seeded.charge_at_settle: "assert account.charged_eps_n == ",
 }
-#: The same for accounts that count in ρ.
+#: Maps each seeded bug of accounts that count in ρ (zCDP) to the first violation that the search
+#: finds.
 SEEDS_IN_RHO: dict[Seed, str] = {
     seeded.rho_of_one_arm: "assert account.charged_rho_f >= ",
     seeded.rho_refunded_twice: "only the CHECK constraint stopped it",
@@ -67,7 +69,8 @@ def test_no_order_of_steps_violates_an_invariant(
         assert (key, 2, 1, None) in reached, "released"
         assert {(key, 0, attempt, None) for attempt in (1, 2, 3)} <= reached
         assert {(key, 1, attempt, 201) for attempt in (1, 2, 3)} <= reached
-    # The leases of two attempts expire, under a holder that runs and under one that died.
+    # The search must see the leases of two attempts expire, both while the holder runs and after it
+    # died.
     assert {(attempt, alive) for _, state, attempt, alive, _, _ in graph.queries if state == 0} == {
         *((attempt, alive) for attempt in (1, 2) for alive in (0, 1)),
         (3, 1),

@@ -18,10 +18,11 @@ from tests.support.scenes import Scene
 from tests.support.victims import Nursery
 from tests.support.world import World
 
-#: Kills at random, by database: in every run, and in the slow one.
+#: How many times processes are killed at random, by database: in every run, and in the slow run.
 RANDOM_KILLS = {"sqlite": 40, "postgresql": 12}
 MORE_KILLS = {"sqlite": 120, "postgresql": 40}
-#: Kills before a step, at least, by database and attempt.
+#: At least this many steps of an attempt have a kill just before them, by database and number of
+#: the attempt.
 STEP_KILLS = {"sqlite": {1: 30, 2: 20, 3: 30}, "postgresql": {1: 15, 2: 15, 3: 20}}
 
 

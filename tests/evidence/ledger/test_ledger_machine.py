@@ -51,22 +51,24 @@ from tests.support.world import (
 )
 
 CAP, LIMIT = 12, 8
-#: The limits in femto-ρ of examples that count in ρ as well.
+#: The limits in femto-ρ (10⁻¹⁵ of ρ), for the examples whose accounts count privacy loss in ρ
+#: (zCDP) as well.
 CAP_RHO, LIMIT_RHO = 60, 40
-#: Sums or a charge: ε, femto-ρ, and the number of releases without a finite ε.
+#: The sums of an account, or one charge: ε, femto-ρ, and the number of releases without a finite ε.
 Amounts = tuple[int, int, int]
-#: The limits in ε and in ρ, and whether releases without a finite ε are allowed.
+#: The limits of an account in ε and in ρ, and whether it allows releases without a finite ε.
 Limits = tuple[int, int, bool]
-#: Examples, and calls of each at most. Hypothesis stops some early, after 40 of 50 on average;
-#: what is asked for is six standard deviations below the mean, as draws change with the code.
+#: ``SIZES``: the number of examples, and the most calls of each; Hypothesis ends some after fewer
+#: calls. ``LEAST``: the calls that all examples must reach together. It is six standard deviations
+#: below the mean, because draws change with the code.
 SIZES = {"sqlite": (30, 50), "postgresql": (6, 40)}
 LEAST = {"sqlite": 700, "postgresql": 60}
-#: The slow run.
+#: The values of ``SIZES`` and ``LEAST`` for the slow run.
 MORE = {"sqlite": (300, 50), "postgresql": (25, 40)}
 LEAST_OF_MORE = {"sqlite": 10_000, "postgresql": 400}
-#: Leases are so long that only ``lapse`` lets them expire.
+#: Leases are so long that they expire only by the rule ``lapse`` of the state machine.
 LEASE = 24 * 60 * MINUTE
-#: Bugs of accounts that count in ρ.
+#: Seeded (purposely inserted) bugs of accounts that count privacy loss in ρ.
 IN_RHO = [
     seeded.rho_of_one_arm,
     seeded.rho_refunded_twice,
@@ -195,7 +197,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     names = st.sampled_from(["ada", "bob"])
     keys = st.sampled_from("abcdef")
-    #: A charge of ε has a ρ of ε². One of four has no finite ε.
+    #: Charges: each has a ρ of ε², and one of four has no finite ε.
     charges = st.builds(
         lambda root, unpriced: (root * (1 - unpriced), root**2, unpriced),
         st.integers(1, 5),
@@ -364,7 +366,7 @@ def copies(world: World, url: str, memory: Path) -> Callable[[], Scene]:
     if not world.database.embedded:
         return lambda: Scene.of(world)
     scene, numbers = Scene.of(world), count()
-    world.database.close()  # The file now has all changes.
+    world.database.close()  # Closing writes all changes to the file, which is copied below.
     file = url.removeprefix("sqlite:///")
 
     def copied() -> Scene:
@@ -427,7 +429,7 @@ def test_the_ledger_agrees_with_the_reference(
     ("seed", "machine"),
     [
         (seeded.no_fencing, FewKeys),
-        # ``test_seeded_bugs`` finds it in every run.
+        # This bug is tested in slow runs only, because ``test_seeded_bugs`` finds it in every run.
         pytest.param(seeded.refund_on_lapse, FewKeys, marks=pytest.mark.slow),
         *(pytest.param(seed, LedgerMachine, marks=pytest.mark.slow) for seed in IN_RHO),
     ],
@@ -447,7 +449,7 @@ def test_a_seeded_bug_disagrees(
 
     def seeded_scene() -> Scene:
         scene = fresh()
-        monkeypatch.undo()  # seed once, not on top of itself
+        monkeypatch.undo()  # removes the bug first, so that it is not seeded twice
         seed(scene.world, monkeypatch)
         return scene
 

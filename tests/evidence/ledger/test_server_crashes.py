@@ -59,7 +59,8 @@ class TestSwallowedCommit:
         """A ledger whose connections go through the proxy."""
         through = make_url(url).set(host="127.0.0.1", port=proxy.port)
         database = Database.open(through.render_as_string(hide_password=False), tmp_path)
-        database.write(lambda _connection: None)  # Connect first: that commits, too.
+        # Connecting commits too, so connect before the proxy swallows a COMMIT.
+        database.write(lambda _connection: None)
         yield BlockingLedger(database, lease_us=MINUTE)
         database.close()
 

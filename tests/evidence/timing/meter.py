@@ -27,15 +27,16 @@ from mechanisms.model.randomness import Words
 from mechanisms.model.work import Work
 
 MECHANISMS = str(Path(mechanisms.__file__).parent)
-#: Files that read released numbers alone. So their work may depend on what they read.
+#: Files that compute from released numbers alone, so their work may depend on what they read.
 AFTERWARDS = ("/model/number.py", "/statistics/mean_interval.py")
 AFTER = Following("it reads released numbers alone", lambda: sys.maxsize, None)
 Place = tuple[str, str, int]
-#: How often each line of a file and of a function in it ran.
+#: How often each line ran, by file and function.
 Runs = defaultdict[tuple[str, str], defaultdict[int, int]]
 
-#: The most runs of any one line per call of a kind of work, and per unit. A call may sort by all
-#: values of each byte of three columns; a unit may be worked on bit by bit.
+#: The most that one line may run for each counted call and for each counted unit of work. A call
+#: may go through all 256 values of a byte in three columns to sort them. A unit may be worked on
+#: bit by bit.
 RUNS_OF_CALL, RUNS_OF_UNIT = 800, 64
 
 
@@ -76,11 +77,11 @@ class CountedParts(Executor):
 class Function(NamedTuple):
     """What the meter asks of a function once, not for each call: hashing code takes long."""
 
-    #: Refers to the code, so that no other code gets its id.
+    #: Keeps the code object alive, so that no other code object gets its id.
     code: CodeType
     counts: bool
     declaration: Following | None
-    #: Its file and its name.
+    #: The file and the name of the counted function.
     place: tuple[str, str]
 
 
@@ -89,7 +90,8 @@ class Limits(NamedTuple):
 
     runs: Runs
     bound: int
-    #: Words drawn before it, and the most that it may draw, if their number is declared too.
+    #: The random words drawn before the call, and the most that the function may draw; None if that
+    #: is not declared.
     drawn: int
     words: int | None
 
@@ -98,15 +100,16 @@ class Limits(NamedTuple):
 class Meter:
     """The counts of one run; declared functions count apart and only up to their bound."""
 
-    #: Files below this path are counted.
+    #: Only code in files below this path is counted.
     root: str = MECHANISMS
-    #: How often each line ran, and how many array elements the calls of each function left.
+    #: How often each line ran, how many array elements the calls of each function had when they
+    #: returned. ``drawn`` counts random streams, random words and parts of work.
     lines: Counter[Place] = field(default_factory=Counter)
     elements: Counter[Place] = field(default_factory=Counter)
     drawn: Counter[str] = field(default_factory=Counter)
-    #: The same of declared functions, which may differ.
+    #: How often each line of the declared functions ran. These counts may differ between datasets.
     followed: Counter[Place] = field(default_factory=Counter)
-    #: Declared functions that ran, and those that ran more than their bound.
+    #: The declared functions that ran, and reports of those that exceeded their bounds.
     declared: set[str] = field(default_factory=set)
     beyond: list[str] = field(default_factory=list)
     _open: list[Limits] = field(default_factory=list)
@@ -151,7 +154,8 @@ class Meter:
             most = None if words is None else value_at_call(words, frame)
             bound = value_at_call(declaration.bound, frame)
             self._open.append(Limits(no_runs(), bound, self.drawn["words"], most))
-        # What this frame calls has ended whenever it runs a line itself.
+        # This counter is right for all lines of the frame: whenever the frame runs a line, the
+        # calls that it made have ended.
         lines = (self._open[-1].runs if self._open else runs)[function.place]
 
         def step(frame: FrameType, event: str, argument: Any) -> Any:
@@ -208,7 +212,7 @@ def by_place(runs: Runs) -> Counter[Place]:
 def elements(value: Any) -> int:
     if isinstance(value, np.ndarray):
         return value.size
-    # Not the fields of a named tuple: the function that fills them counts them.
+    # The fields of a named tuple are not counted, because the function that fills them counts them.
     if type(value) in (list, tuple):
         return sum(map(elements, value))
     return 0

@@ -45,12 +45,14 @@ from tests.evidence.certification.graphs import all_graphs, dataset_of, edges_of
 from tests.evidence.timing.meter import CountedParts, CountedWords, Meter, most_runs
 from tests.evidence.timing.transcript import fixed
 
-#: Kinds whose work follows their own releases, which ``transcript`` fixes. At the small loss noise
-#: alone decides the releases that it leaves, hence the words, which are the same for all datasets.
+#: Kinds of query whose work depends on their own releases, which ``transcript`` replaces by public
+#: values. At the small loss, noise alone decides their other releases. So these are the same for
+#: all datasets.
 ADAPTIVE = ("tree", "distance", "clustering")
-#: Two losses: with a large one noise hardly matters, with a small one it decides.
+#: Two values of ε in units of 10⁻⁹: with the large one noise hardly matters, with the small one it
+#: decides.
 LARGE, SMALL = 10**9, 10**4
-#: The same in ρ, for queries that add Gaussian noise: 1 and 10⁻⁵.
+#: Two values of ρ in units of 10⁻¹⁵, for queries that add Gaussian noise: 1 and 10⁻⁵.
 LARGE_RHO, SMALL_RHO = 10**15, 10**10
 NODES = 6
 GRAPHS = {
@@ -61,7 +63,8 @@ GRAPHS = {
     "path": [(v, v + 1) for v in range(NODES - 1)],
     "complete": list(combinations(range(NODES), 2)),
 }
-#: Rows of (A, C, number): pure, balanced, and one record away from either.
+#: Small tables as rows (attribute A, class C, number): the class may be pure, off by one record, or
+#: balanced.
 TABLES: dict[str, list[tuple[int, int, int]]] = {
     "pure": [(i % 3, 0, 0) for i in range(8)],
     "one off": [(i % 3, int(i == 0), int(i == 0)) for i in range(8)],
@@ -69,12 +72,13 @@ TABLES: dict[str, list[tuple[int, int, int]]] = {
     "split": [(i % 2, i % 2, 3 * (i % 2)) for i in range(8)],
     "last": [(2, 1, 3)] * 8,
 }
-#: The description with an attribute whose values are open.
+#: The name of the dataset with an open attribute, whose values its description does not list.
 OPEN = "open table"
-#: A description with a date, persons of two rows each, and small counts that are suppressed.
+#: The name of the dataset with a date, persons of two rows each, and small counts that are
+#: suppressed.
 VISITS = "visits of persons"
-#: Records as an opened version has them, with its stored tables. Those of other names have none, so
-#: that both ways to count are metered.
+#: The name of the dataset with stored tables of counts, as the service stores them. Other datasets
+#: have none, so both ways to count are metered.
 STORED = "stored tables"
 MONTHS = DateAttribute("day", "2024-01-01", "2024-04-30", "month")
 CUTOFFS = (0, 1, 3, 6)
@@ -197,14 +201,15 @@ def adaptive_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
             drawn = {"context": context, "context_size": 1, "sensitivity": sensitivity}
             names = ["A", "C", "number"]
             yield {"kind": "distance", "target": "A", "attributes": names, **drawn}
-        # So few rows get a single start unless the query names more.
+        # With so few rows clustering has a single start, unless the query names more.
         yield {"kind": "clustering", "clusters": 2, "encoding": "one_hot", "starts": 2}
 
 
 def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
     """Every utility, objective, sensitivity and statistic; with ``every`` all examples too."""
     if dataset.name == OPEN:
-        # At this δ no group of so few rows comes back, so all work is on private records.
+        # At so small a δ no group of so few rows is released, so all work depends on private
+        # records.
         least = {"kind": "table", "delta": "0.000000000000000001"}
         where = {"attribute": "V", "in": ["0", "2xxx", "none"]}
         yield {**least, "by": ["V"]}
@@ -401,7 +406,8 @@ def growth() -> dict[str, Any]:
     for body in few.keys() & many.keys():
         (runs, work), (fewer_runs, less_work) = many[body], few[body]
         grown, counted = runs - fewer_runs, most_runs(work) - most_runs(less_work)
-        # Work that follows records up to a bound grows with them, and the cost counts the bound.
+        # Work that depends on the records up to a bound grows with them, and the cost counts the
+        # bound.
         is_bounded = runs <= sum(one.units for one in work.values())
         if grown > counted and not is_bounded:
             faster[body] = [grown, counted]

@@ -15,9 +15,10 @@ from mechanisms.kernels import radix
 if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
     raise RuntimeError("start this process with NUMBA_DISABLE_JIT=1")
 
-#: Sums that wrap around on purpose warn in plain Python.
+#: Kernels let sums overflow on purpose, and NumPy warns of that in plain Python.
 warnings.simplefilter("ignore", RuntimeWarning)
-# Fewer counters per digit: eleven bits would take two thousand lines of Python per sort.
+# Radix sort uses digits of 4 bits here: with 11 bits, every sort would go through 2048 counters in
+# plain Python.
 radix._BITS = 4
 
 

@@ -31,10 +31,11 @@ TOKEN = "let me see"
 
 NODES, HUB, EDGES = [f"n{i:04}" for i in range(3000)], 1777, 2311
 ROWS, MARKED = 3119, 1283
-#: A cell that is clamped when it is read, and cells that are refused. All are so long that no
-#: hash, id or time of a run holds one by chance: that of the shortest, 11 letters, is below 10⁻⁹.
+#: Planted texts: a cell that is clamped when it is read, and a cell and a node that are refused.
+#: They are so long that no hash, id or time contains one by chance: for the shortest, of 11
+#: letters, the probability is below 10⁻⁹.
 CELL, REFUSED_CELL, REFUSED_NODE = "48213577125046.4821935", "CANARY-cell", "CANARY-node"
-#: A text of at least this many characters is searched for anywhere.
+#: Planted texts have at least this many characters, so they are searched for anywhere in an output.
 LONG_ENOUGH = 11
 
 
@@ -85,8 +86,9 @@ def canaries() -> dict[str, re.Pattern[str]]:
     for name, content in FILES.items():
         numbers[f"size of {name}"] = len(content)
     patterns = {
-        # Numbers that stand alone are the same in every run, so four digits are enough.
-        # 2311, 2,311 and 2311.0; not a part of a longer number, of a date or of an id.
+        # Four digits are enough, because numbers that stand alone are the same in every run. A
+        # planted number matches as 2311, 2,311 or 2311.0, but not inside a longer number, a date or
+        # an id.
         what: re.compile(rf"(?<![\w.,-]){n // 1000},?{n % 1000:03}(?:\.0)?(?![\w:-]|[.,]\d)")
         for what, n in numbers.items()
     }
@@ -110,7 +112,9 @@ Shown = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def settings(settings: Settings, capsys: Shown) -> Settings:
-    del capsys  # the log goes to the standard error of the moment when the service starts
+    # The log uses the standard error of the moment when the service starts, so ``capsys`` comes
+    # first.
+    del capsys
     return settings.model_copy(update={"metrics_token": SecretStr(TOKEN)})
 
 
@@ -148,7 +152,8 @@ def everything_told(
 ) -> Outputs:
     """Every reply, page, metric and log line that a reader or operator can read, by source."""
     outputs: Outputs = {}
-    logs.configure()  # pytest gives a test another standard error than its fixtures
+    # Log again to the current standard error, because that of the fixtures was another one.
+    logs.configure()
 
     def note(where: str, reply: Any) -> None:
         head = "\n".join(f"{k}: {v}" for k, v in reply.headers.items() if k != "content-length")
@@ -218,7 +223,7 @@ def test_no_canary_is_told(
 ) -> None:
     outputs = everything_told(planted, application, monkeypatch, capsys)
     assert {where: sung(text) for where, text in outputs.items() if sung(text)} == {}
-    # The search covered something: every role read pages and replies, and the log has lines.
+    # The search had something to read: every role read pages and replies, and the log has lines.
     for who in PEOPLE:
         assert sum(f" {who} 200" in where for where in outputs) > 10, who
     assert sum(where.startswith("log") for where in outputs) > 100
@@ -255,7 +260,8 @@ def in_a_quote(_: Service, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(QuoteOut, "__init__", counting)
 
 
-#: Each with the start of the sources that tell it, and with its canary.
+#: The seeded leaks: each with the start of the name of the output that shows it, and with the
+#: planted value.
 SEEDS: dict[Callable[[Service, pytest.MonkeyPatch], None], tuple[str, str]] = {
     in_a_description: ("GET /v1/datasets olga 200", "rows"),
     in_a_log_line: ("log ", "edges"),
@@ -270,7 +276,7 @@ def test_every_seeded_leak_is_heard_where_it_is(
 ) -> None:
     for seed in SEEDS:
         seed(planted, monkeypatch)
-    # One reader is enough to hear these; the test of all readers is the one above.
+    # The outputs of one reader are enough to find these leaks; the test above reads as every role.
     outputs = everything_told(planted, application, monkeypatch, capsys, ["olga"])
     for seed, (source, canary) in SEEDS.items():
         heard = [canary in sung(text) for at, text in outputs.items() if at.startswith(source)]
@@ -282,7 +288,8 @@ def test_a_cell_is_heard_however_it_is_written() -> None:
     assert sung(CELL) == {CELL, whole}
     assert sung(f"at {float(CELL)!r}") == sung(f"{float(CELL):.0f}") == {whole}
     assert sung(f"{float(CELL):g}") == sung(f"{float(CELL):.9e}") == {"rounded cell"}
-    # What the start of a cell may be a part of: an id, a hash, a time in nanoseconds.
+    # The first digits of the planted cell may occur by chance in an id, a hash or a time in
+    # nanoseconds.
     for text in ("f8c4482135b2fb55", "sha256:9c48213d", "1763848213577901335", fraction):
         assert sung(text) == set(), text
 

@@ -25,9 +25,10 @@ from app.queries.statistic.body import StatisticQuery
 from benchmarks.service.one_clock import Lane, peopled
 from tests.support.virtual_time import VirtualTime
 
-#: Seconds: the deadline of both queries, and the work of the one that misses it.
+#: In seconds: the deadline of both queries, and the work of the query that misses it.
 DEADLINE, LATE = 10.0, 12.0
-#: Seconds between two polls, after a full minute. Deadlines and releases lie between two of them.
+#: The times of the polls, in seconds after a full minute. Deadlines and releases lie between two of
+#: them.
 POLLS = (6.0, 16.0, 26.0, 64.0)
 MINUTE = 60.0
 
@@ -44,7 +45,8 @@ def virtual(monkeypatch: pytest.MonkeyPatch) -> VirtualTime:
         return compute(query, context)
 
     monkeypatch.setattr(StatisticQuery, "compute", planted)
-    # Work that sleeps on the event loop would stop the virtual time.
+    # Work must run in a thread, because work that sleeps on the event loop would stop the virtual
+    # time.
     monkeypatch.setattr(attempts, "INLINE", -1.0)
     return clock
 
@@ -114,7 +116,8 @@ def test_a_missed_deadline_does_not_show_to_those_who_pay_nothing(
 ) -> None:
     seen = virtual.run(watched(tmp_path))
     in_time, late = seen["shorter"], seen["longer"]
-    # The analyst sees it: the deadline that was missed has moved to twice its distance.
+    # The analyst sees that a deadline was missed: the answer leaves at twice the time of the
+    # deadline.
     assert (in_time["own"], late["own"]) == (DEADLINE, 2 * DEADLINE)
     assert in_time["views"] == late["views"]
     for one in (in_time, late):

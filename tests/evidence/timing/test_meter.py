@@ -48,7 +48,7 @@ def test_work_is_equal_or_declared_and_within_its_bound(every: bool) -> None:
     assert findings["differ"] == {}
     assert findings["beyond"] == []
     assert findings["queries"] > 400
-    # Declarations that nothing reaches would hide work unseen.
+    # Enough declared functions must run: a declaration that no query reaches could hide work.
     assert len(findings["declared"]) >= 12
     # No line runs more often than the cost of its query counts.
     assert findings["uncounted"] == {}
@@ -69,11 +69,11 @@ def test_a_line_that_runs_more_often_than_the_cost_counts_is_found() -> None:
 
 
 def test_every_kind_is_metered_or_named() -> None:
-    # Importing ``metered`` needs a process without compiled kernels.
+    # The file is read as text, because importing ``metered`` needs a process without compiled
+    # kernels.
     text = (ROOT / "tests/evidence/timing/metered.py").read_text("utf-8")
     assert 'ADAPTIVE = ("tree", "distance", "clustering")' in text
     named = {name for name in QUERY_KINDS if f'QUERY_KINDS["{name}"]' in text}
-    # Selections are named one by one besides their examples.
     assert set(QUERY_KINDS) == named | {"tree", "distance", "clustering"}
 
 

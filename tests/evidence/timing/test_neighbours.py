@@ -33,9 +33,11 @@ from tests.support.walk import every_get
 
 TOKEN = "let me see"
 NODES = 12
-#: A perfect matching, the graph of least local sensitivity, and one more edge.
+#: The graph of dataset X is a perfect matching, which has the least local sensitivity. That of Y
+#: has one more edge.
 MATCHING = "source,target\n" + "".join(f"{v},{v + 1}\n" for v in range(0, NODES, 2))
-#: All records alike but the last, under add/remove: the class is pure or nearly so.
+#: The table of dataset X has equal records, so its class is pure. That of Y has one more record, of
+#: another class.
 PURE = "colour,size,class\n" + "red,3,yes\n" * 11
 MIXED = PURE + "blue,9,no\n"
 FILES = {
@@ -55,7 +57,7 @@ TABLE: dict[str, Any] = {
         {"name": "class", "kind": "categorical", "values": ["yes", "no"]},
     ],
 }
-#: An allowance of ε and δ; one that also takes Gaussian noise is charged in ρ.
+#: An allowance in ε and δ, and one that is charged in ρ and also permits Gaussian noise.
 ALLOWANCE = {"epsilon": "9", "delta": "0.001"}
 IN_RHO = {**ALLOWANCE, "composition_delta": "0.0001", "gaussian": True}
 _COLOURS = {"name": "colour", "kind": "categorical", "values": "open", "missing": "none"}
@@ -70,7 +72,7 @@ TABLES: list[dict[str, Any]] = [
     },
 ]
 PAIR = [{"name": "degree"}, {"name": "egocentric_betweenness"}]
-#: The queries whose work followed records most, and one of every kind.
+#: The queries whose run time followed the records most, and one query of every kind.
 QUERIES: list[tuple[str, str, dict[str, Any]]] = [
     ("graph", "0.000001", {"kind": "selection", "utilities": PAIR, "objective": "pareto",
                            "sensitivity": "local"}),
@@ -97,17 +99,18 @@ QUERIES: list[tuple[str, str, dict[str, Any]]] = [
     ("open", "0.5", {"kind": "top_k", "k": 2, "candidates": {"values_of": "colour"},
                      "utilities": [{"name": "count"}], "delta": "0.0001"}),
 ]  # fmt: skip
-#: A certificate: header, contents and signature.
+#: Matches a certificate: header, contents and signature.
 CERTIFICATE = re.compile(r"eyJ[\w-]+\.([\w-]+)\.[\w-]+")
-#: Random names, hashes and signatures; the time of day; how long requests took. The chart of an
-#: account follows from charges and the time of day; pages have its amounts as text.
+#: Patterns of what may differ between two runs: random ids, times, hashes and signatures, and the
+#: chart of an account, which depends on the time of day. The amounts of the chart are also text and
+#: are compared.
 MASKS = {
     r'<svg class="chart"[^>]*aria-label="What is left of .*?</svg>': "CHART",
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}": "ID",
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00| UTC)?": "TIME",
     r"(?<![\w])[0-9a-f]{16,}(?![\w])|(?<![\w])[0-9a-f]{12}(?=…)": "HASH",
 }
-#: Metrics that are times: when a counter began, and how long replies took.
+#: Matches metrics that are times: when a counter began, and how long replies took.
 METRIC_TIMES = re.compile(
     r"^(\w+(?:_created|_seconds_sum|_seconds_bucket){.*}|\w+_age_seconds) .*$", re.MULTILINE
 )
@@ -139,7 +142,8 @@ def all_outputs(people: Service, application: FastAPI, files: dict[str, str]) ->
     outputs: Outputs = {}
 
     def note(where: str, reply: Any) -> None:
-        # The length follows from the text, and that of a chart from the time of day.
+        # The length is not compared: it follows from the text, and a chart is longer at some times
+        # of day.
         headers = dict(reply.headers)
         if length := headers.pop("content-length", None):
             assert int(length) == len(reply.content)
@@ -222,9 +226,11 @@ def world(
 
     with patch.context() as one, service(begun, folder / name) as (people, application):
         one.setattr(Priced, "reply", answered)
-        # Owners and auditors see the last full minute, and one may pass in one world alone.
+        # Owners and auditors see the state of the last full minute, and a minute may end during one
+        # run alone. So a minute is set to a microsecond.
         one.setattr(history, "MINUTE_US", 1)
-        # Every verification is complete and is waited for, however long it takes in one world.
+        # Every verification reads the whole ledger and is waited for. Otherwise its duration could
+        # make the two runs differ.
         one.setattr(verifying, "QUICK", float("inf"))
         one.setattr(verifying, "SHARE", 0)
         one.setattr(ledger.verify, "__defaults__", (PATIENCE,))
@@ -248,6 +254,6 @@ def test_nothing_but_answers_tells_neighbours_apart(
     answers: list[Any] = []
     x, y = (world(name, answers, begun, tmp_path, monkeypatch) for name in ("X", "Y"))
     assert len(answers) == len(QUERIES)
-    # The only difference is the one that was planted.
+    # Outputs of X and Y differ only where the test planted a difference.
     assert differences(x, y).keys() == {"planted"}, differences(x, y)
     assert len(x) > 200

@@ -33,7 +33,8 @@ from storage.ledger import replay
 from storage.queries import history
 from tests.support.virtual_time import VirtualTime
 
-#: Seconds: the interval of the clock, the work of every answer, and the extra work of some.
+#: In seconds: the interval of the clock that releases answers, the work of every answer, and the
+#: extra work of some.
 INTERVAL, WORK, MORE = 40.0, 10.0, 5.0
 #: Seconds between two polls of a query.
 GAP = 0.5
@@ -88,7 +89,8 @@ async def differences(
                 seen = {}
                 for table in ("shorter", "longer"):
                     seen[table] = await channel(lane, table)
-                    # A broken clock may leave a query in flight.
+                    # If the clock is broken a query may still run, so wait before the next
+                    # measurement.
                     await asyncio.sleep(2 * INTERVAL)
                 gaps[name] = seen["longer"] - seen["shorter"]
     return gaps

@@ -70,10 +70,11 @@ TRIAL = Trial(interval=0.4, work=0.02, more=0.1, gap=0.05, lanes=8, lanes_off=4,
 @pytest.fixture(autouse=True)
 def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StatisticQuery, "compute", planted(TRIAL.work, TRIAL.more))
-    give_slots(1, monkeypatch.setattr)  # which undoes what each service sets
+    # At its end the fixture undoes the number of slots that each service sets.
+    give_slots(1, monkeypatch.setattr)
 
 
-@pytest.mark.slow  # minutes of waiting for deadlines, little work
+@pytest.mark.slow  # This test waits minutes for deadlines but does little work.
 def test_every_channel_tells_the_tables_apart_unless_the_clock_is_on() -> None:
     """As many pairs do not tell them apart as did, in the same minute, without the clock.
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from mechanisms.trees.id3.split_rule import SplitRule
 
-#: Counts in turn, with which nodes are split and are not.
+#: Public counts that replace the noisy ones in turn: a tree node with the large count is split, one
+#: with the small count is not.
 _LARGE, _SMALL = 10**9, 0
 
 
-#: The modules whose noisy counts decide what follows inside the same query.
+#: The modules whose noisy counts decide later steps of the same query.
 _RELEASES = ("trees.id3.grow", "distances.tables")
 #: The functions that add noise to counts.
 _NOISES = {"noisy", "discrete_laplace", "discrete_gaussian"}

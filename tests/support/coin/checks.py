@@ -33,7 +33,8 @@ __all__ = [
     "sign_in",
 ]
 
-# Else half a minute goes into measuring again what the machine was measured for before.
+# The copy of the application has one more kind of query, so the hash of its sources differs.
+# Without the hash of this tree, it would measure the speed of the machine again for half a minute.
 speeds._statements = lambda: os.environ["WORK_OF_THIS_TREE"]
 
 COIN = {"kind": "coin", "side": "tails"}

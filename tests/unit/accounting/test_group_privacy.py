@@ -61,7 +61,7 @@ def test_a_group_loses_no_more_than_it_was_granted(group: PrivacyLoss, members: 
     low, high = sum_bounds(one.epsilon_nano, members)
     assert one.epsilon_nano * members <= group.epsilon_nano
     assert one.delta_atto * high <= group.delta_atto
-    # No unit remains that would have sufficed for every member.
+    # One unit more of ε or of δ for each member would exceed the loss of the group.
     assert (one.epsilon_nano + 1) * members > group.epsilon_nano
     assert (one.delta_atto + 1) * low > group.delta_atto
 
@@ -89,7 +89,8 @@ def test_without_epsilon_the_terms_are_ones(members: int) -> None:
 
 def test_a_replacement_is_two_changes() -> None:
     """δ / (1 + e^(ε/2)): at ε = 2 ln 3, δ falls to a quarter."""
-    epsilon = 2 * 1_098_612_288  # 2 ln 3 in nanos, rounded down
+    # 2·ln 3 in units of 10⁻⁹, rounded down.
+    epsilon = 2 * 1_098_612_288
     half = member_loss(PrivacyLoss(epsilon, 4 * 10**12), 2)
     assert half.epsilon_nano == 1_098_612_288
     assert 10**12 <= half.delta_atto <= 10**12 + 10**3

@@ -29,7 +29,7 @@ from accounting.rho import (
 )
 
 epsilons = st.integers(1, 10 * NANO).map(lambda nano: Fraction(nano, NANO))
-#: Working precision of the exact formulas, in bits.
+#: The working precision, in bits, of the exact formulas that serve as the reference.
 PRECISION = 200
 
 
@@ -104,7 +104,8 @@ bounds = st.one_of(
 def test_a_group_is_between_its_sum_and_the_general_bound(bound: RhoBound, members: int) -> None:
     """ρ grows at least in proportion to the group, and at most with its square."""
     one, group = bound.of_group(1), bound.of_group(members)
-    # The rationals above tanh and exp are not exactly convex.
+    # The formulas use rationals slightly above tanh and exp, which are not exactly convex. So a
+    # small relative slack is allowed.
     slack = Fraction(1, 10**4) * group
     assert members * one <= group + slack
     assert group <= members**2 * one + slack

@@ -24,9 +24,11 @@ __all__ = [
     "shared",
 ]
 
-#: Modules that test queries over HTTP, through the fast lane and through its twin in FastAPI.
+#: Test modules whose queries run twice: through the fast lane, which skips FastAPI, and through the
+#: same route in FastAPI.
 BOTH_WAYS = {"test_hostile", "test_queries"}
-#: The same, but through the twin only among the slow tests: they are about kinds and the engine.
+#: Test modules that run through FastAPI in slow runs only, because they test kinds of query and the
+#: engine, and not HTTP.
 SLOW_TWINS = {
     "test_answering",
     "test_conversion_of_kinds",

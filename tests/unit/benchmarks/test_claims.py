@@ -50,7 +50,7 @@ def verdicts(result: Result) -> list[Verdict]:
     return [claim.verdict for claim in result.claims]
 
 
-# ---- planted contexts --------------------------------------------------------------------------
+# ---- claims about planted contexts -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("members", [[0], [1, 3], [0, 2, 4]])
@@ -78,7 +78,8 @@ def test_planted_attributes_follow_their_clusters(name: str) -> None:
     codes = [table.records.codes[f"x{number}"] for number in range(11)]
     for one, column in zip(ones, codes, strict=False):
         assert (column == (table.classes == one)).all()
-    # The others are coins, of which two of table C agree with a cluster in 65 % of the rows.
+    # The other attributes are random bits. In table C, two of them agree with a cluster in 65 % of
+    # the rows.
     for number, column in enumerate(codes[len(ones) :]):
         agree = float((column == (table.classes == number % 2)).mean())
         assert agree == pytest.approx(0.65 if name == "C" and number < 2 else 0.5, abs=0.03)
@@ -90,7 +91,8 @@ def test_planted_contexts_are_found_without_noise_and_missed_in_it(name: str) ->
     size = len(contexts.planted_context(table))
     for context in contexts.DRAWN:
         little, much = contexts.exact_chances(table, context, [1e-9, 1e4])
-        # By chance alone it is one of all sets of its size, of ten other attributes.
+        # With almost no ε, the chance to draw the planted context is that of pure guessing: one of
+        # all sets of its size among ten attributes.
         assert little == pytest.approx(1 / {3: 120, 4: 210}[size], rel=1e-3)
         assert much == pytest.approx(1)
     options = Options(Context.MAX_RELEVANCE, context_size=size, context_share=contexts.HALF)
@@ -109,7 +111,7 @@ def test_planted_contexts_are_judged_by_their_chances() -> None:
     assert judged([0.0, 0.1], noisy) == [FAILS, FAILS]
 
 
-# ---- distances ---------------------------------------------------------------------------------
+# ---- claims about learned distances ------------------------------------------------------------
 
 
 def test_a_fall_of_an_error_is_seen() -> None:
@@ -204,7 +206,7 @@ def test_clusters_are_judged_by_each_measure() -> None:
         clusters.judge_k_means(result, SETTING, "a table", runs, never)
         return verdicts(result)
 
-    # The variance is better where it is less.
+    # The third measure is the variance within clusters, of which less is better.
     assert judged(0.5, 0.5, -0.1) == [HOLDS, HOLDS, HOLDS]
     assert judged(-0.5, 0.5, 0.1) == [FAILS, HOLDS, FAILS]
     assert judged(0.5, 0.03, -0.001) == [HOLDS, FAILS, FAILS]
@@ -219,13 +221,14 @@ def test_the_slowest_way_is_told_table_by_table() -> None:
         (verdict,) = verdicts(result)
         return verdict
 
-    # The line of this service is none of the ways of the paper.
+    # The service's own method, here the slowest with 99 seconds, is not one of the paper's methods
+    # and does not count.
     assert judged(2.0, 3.0) is HOLDS
     assert judged(2.0, 0.5) is OTHERWISE
     assert judged(0.9, 0.5) is FAILS
 
 
-# ---- top k by noisy views ----------------------------------------------------------------------
+# ---- claims about top k by noisy views ---------------------------------------------------------
 
 
 def test_dampening_is_held_against_noisy_views_by_recall_and_by_loss() -> None:
@@ -245,17 +248,18 @@ def test_dampening_is_held_against_noisy_views_by_recall_and_by_loss() -> None:
         return verdicts(result)
 
     assert judged([0.5, 0.9, 1.0], [0.1, 0.1, 0.95]) == [HOLDS, HOLDS]
-    # No larger recall near an ε that one may spend; the same ε for a recall of 0.9, and a larger.
+    # Local dampening fails if its recall is not larger at an ε of practical use. It also fails if
+    # it reaches a recall of 0.9 at no smaller ε than noisy views do.
     assert judged([0.1, 0.12, 1.0], [0.1, 0.1, 0.95]) == [FAILS, FAILS]
     assert judged([0.1, 0.2, 1.0], [0.1, 0.9, 0.95]) == [FAILS, FAILS]
-    # Neither reaches a recall of 0.9.
+    # Neither method reaches a recall of 0.9 at any ε.
     assert judged([0.5, 0.8, 0.85], [0.1, 0.1, 0.1]) == [HOLDS, FAILS]
     noisy = [0.5, 0.9, 1.0], [0.1, 0.85, 0.95]
     assert judged(*noisy, spread=0.5)[0] is OPEN
     assert judged(*noisy, FULL, 0.5, lambda: 0.1)[0] is HOLDS
 
 
-# ---- searches of trees -------------------------------------------------------------------------
+# ---- claims about searches of trees ------------------------------------------------------------
 
 
 def fitness_of(name: str, means: dict[str, float], setting: Setting = SETTING) -> list[Verdict]:
@@ -276,11 +280,13 @@ def fitness_of(name: str, means: dict[str, float], setting: Setting = SETTING) -
 def test_a_search_is_judged_by_differences_of_fitness() -> None:
     good = {"local": 4.1, "global": 2.5, "best": 4.2, "id3": 3.5, "id3 of the paper": 3.8}
     assert fitness_of("nltcs", good) == [HOLDS] * 5
-    # No better than global and far from the best; less than 6 %; below the baseline.
+    # First the local search is no better than the global one and far from the best. Then it gains
+    # less than 6 % over the baseline ID3, and then it is below this baseline.
     assert fitness_of("nltcs", good | {"local": 2.6})[:2] == [FAILS, FAILS]
     assert fitness_of("nltcs", good | {"id3": 3.95})[2] is OTHERWISE
     assert fitness_of("nltcs", good | {"id3": 4.2})[2] is FAILS
-    # The exception of the paper: not above its baseline.
+    # The paper itself states one exception: on the table acs, the search is not above this
+    # baseline.
     assert fitness_of("acs", good | {"id3": 4.12})[2] is HOLDS
     assert fitness_of("acs", good)[2] is FAILS
 
@@ -307,7 +313,7 @@ def test_measure_c_is_near_zero_or_not() -> None:
     assert judged(0.3) is FAILS
 
 
-# ---- noise -------------------------------------------------------------------------------------
+# ---- claims about noise ------------------------------------------------------------------------
 
 
 def test_noise_of_levels_is_about_that_of_smooth_sensitivity_at_almost_all_places_or_not() -> None:
@@ -331,14 +337,15 @@ def test_the_noise_of_this_service_is_by_smooth_sensitivity_or_by_the_largest_va
     assert beta is not None
     lines = salaries.served(values, range(len(values) + 1), loss)
     smooth = salaries.smooth_bounds(local_changes(np.rint(2 * values).astype(np.int64)), beta)
-    # 2S/ε of halves; from a list of six every value is near the largest.
+    # The noise has the scale 2S/ε. ``smooth`` is S in units of one half, so at ε = 1 it equals this
+    # scale.
     assert lines[salaries.OWN] == pytest.approx(smooth, rel=1e-6)
     assert (lines[salaries.OWN][:5] < 2e6).all()
     assert lines[salaries.OWN_LAPLACE] == pytest.approx(np.full(7, 1e6))
     assert lines[salaries.OWN] != pytest.approx(smooth * 1.0001, rel=1e-6)
 
 
-# ---- the order of mechanisms -------------------------------------------------------------------
+# ---- claims about the order of mechanisms ------------------------------------------------------
 
 
 def measured(smooth: float, half: float = 0.0) -> list[dict[str, Estimate]]:

@@ -63,7 +63,8 @@ def test_repeated_learning_is_the_service(arm: str, target: str | None) -> None:
 
 
 def test_with_much_loss_every_arm_finds_what_it_aims_at() -> None:
-    # An account in ρ has a largest ε, at which noise still decides between near equals.
+    # The method in ρ is left out. An account that counts in ρ has an ε of at most 1,000, at which
+    # noise still decides between contexts of nearly equal scores.
     result = quality(SMALL, [1e5], 2, tuple(ARMS))
     for line in result["adjusted F"].values():
         assert line[0].tolist() == [1, 1]
@@ -80,13 +81,15 @@ def test_clusters_of_tables_that_have_them_are_found() -> None:
     assert list(found_too) == ["learned", "one-hot", "metric without noise"]
     assert all(line[0].shape == (3, len(K_MEANS)) for line in found_too.values())
     codes = one_hot(SMALL.public.attributes, 16)
-    # One in seven ends in a poor optimum. Centres of noise alone agree by 0.19 ± 0.16.
+    # One of seven runs of k-means ends in a poor local optimum, so the best of ten is judged.
+    # Centres that are pure noise have an adjusted Rand index of 0.19 ± 0.16.
     index, information, within = np.transpose(
         [clustered(SMALL.table, codes, 1e5) for _ in range(10)]
     )
     assert index.max() > 0.9
     assert information.max() > 0.9
-    # Around the means of the classes, in a box of side 1.
+    # The reference is the mean squared distance, per axis, of the rows from the means of their true
+    # classes. Every axis has length 1.
     where, classes = one_hot_points(SMALL.table, np.arange(300)), SMALL.table.classes
     apart = [
         ((where[classes == c] - where[classes == c].mean(axis=0)) ** 2).sum() for c in range(3)
@@ -119,7 +122,8 @@ def test_the_adjusted_rand_index() -> None:
     true = np.array([0, 0, 1, 1, 2, 2])
     for renamed in permutations(range(3)):
         assert adjusted_rand(crossed(np.array(renamed)[true], true)) == pytest.approx(1)
-    # Hubert and Arabie by hand: 1 pair together in both, 2 and 3 in each, of 15.
+    # The adjusted Rand index of Hubert and Arabie by hand: of 15 pairs of rows, 1 is together in
+    # both clusterings, 2 in the result and 3 in the truth.
     result = np.array([1, 1, 2, 3, 3, 4])
     assert crossed(result, true).sum() == 6
     assert adjusted_rand(crossed(result, true)) == pytest.approx((1 - 0.4) / (2.5 - 0.4))
@@ -132,7 +136,8 @@ def test_mutual_information_is_that_of_the_field() -> None:
     assert mutual_information(np.array([[5, 0], [0, 7]])) == pytest.approx(1)
     assert mutual_information(np.array([[2, 4], [3, 6]])) == pytest.approx(0)
     assert mutual_information(np.array([[4]])) == 1
-    # Entropies ln 2 and (3/4)·ln(4/3) + (1/4)·ln 4; together (1/2)·ln 2 + ln 2 over four rows.
+    # The two partitions of four rows have the entropies ln 2 and (3/4)·ln(4/3) + (1/4)·ln 4. Their
+    # joint entropy is (1/2)·ln 2 + ln 2.
     apart = 0.75 * np.log(4 / 3) + 0.25 * np.log(4)
     shared = np.log(2) + apart - 1.5 * np.log(2)
     result = mutual_information(np.array([[2, 0], [1, 1]]))
@@ -148,6 +153,7 @@ def test_ward_and_neighbours_see_two_heaps() -> None:
     assert adjusted_rand(crossed(ward(apart, 2), classes)) == 1
     assert neighbour_accuracy(apart, classes) == 1
     assert neighbour_accuracy(apart, rng.integers(0, 2, 40)) < 0.9
-    # A row's own fold, and so the row itself, has no vote.
+    # Rows of a row's own fold, and so the row itself, do not vote on its class. So the only row of
+    # a class is never classified correctly.
     alone = np.where(np.arange(40) == 8, 1, 0)
     assert neighbour_accuracy(squares(where), alone) == 1 - 1 / 40

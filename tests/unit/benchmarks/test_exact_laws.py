@@ -49,9 +49,10 @@ def test_chances_of_draws_are_those_of_all_orders() -> None:
                 assert result == pytest.approx(by_orders(scores, rate, k), abs=1e-9)
     result, true = (of([3, 1, 4, 1, 5], 0.7, 2) for of in (as_found, by_orders))
     assert result == pytest.approx(true, abs=1e-9)
-    # A rate that is wrong by one part in a thousand is seen.
+    # The comparison notices a rate that is wrong by one part in a thousand.
     assert result != pytest.approx(by_orders([3, 1, 4, 1, 5], 0.7007, 2), abs=1e-5)
-    # Of thousands of candidates all chances add up to k, and some can be asked for alone.
+    # The chances of 2,000 candidates to be among the k selected add up to k. The chances of a few
+    # candidates can be computed without those of the others.
     many = np.random.default_rng(3).integers(0, 1 << 30, 2000)
     for rate in (1e-9, 1e-7, 1e-4, 1.0):
         every = inclusion(many, rate, 10)
@@ -64,7 +65,7 @@ def as_found(scores: list[int], rate: float, k: int) -> np.ndarray:
     return inclusion(np.array(scores), rate, k)
 
 
-# ---- noise -------------------------------------------------------------------------------------
+# ---- typical errors of noise -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
@@ -84,7 +85,8 @@ def test_typical_errors_of_noise_are_medians_of_discrete_laws(epsilon: str) -> N
     p = np.exp(-rate)
     law = (1 - p) / (1 + p) * p ** np.abs(np.arange(-4000, 4001))
     assert typical("laplace", Measurement(0), cap, loss) == middle_of(law, -4000)
-    # ⌊Laplace⌋ of twice the scale: g or −1 − g.
+    # Noise by smooth sensitivity is Laplace noise of twice the scale, rounded down. It is g or −1 −
+    # g, each with probability 1/2, for a geometric g.
     p = np.exp(-rate / 2)
     half = (1 - p) * p ** np.arange(6000) / 2
     law = np.concatenate((half[::-1], half))
@@ -159,7 +161,8 @@ def test_the_bound_of_a_view_is_attained() -> None:
     moved = np.abs(path_counts(other) - path_counts(one)).sum(axis=1)
     assert moved[0] == (d - c) * (1 + c) + c * (c - 1) // 2
     assert moved[0] <= view_sensitivity(d + 2)
-    # The same for every c: the largest of them is the bound.
+    # A graph for any other number k of shared neighbours is built in the same way. The bound is the
+    # largest change over all k.
     assert view_sensitivity(d + 2) == max(
         (d - k) * (1 + k) + k * (k - 1) // 2 for k in range(d + 1)
     )
@@ -173,7 +176,7 @@ def test_with_a_large_loss_the_noisy_top_is_the_true_one() -> None:
 
 
 def test_a_breadth_first_sample_takes_the_nearest() -> None:
-    # 0 - 1 - 2 - 3 and 0 - 4.
+    # The edges of the graph are 0 - 1, 1 - 2, 2 - 3 and 0 - 4.
     indptr = np.array([0, 2, 4, 6, 7, 8])
     indices = np.array([1, 4, 0, 2, 1, 3, 2, 0], np.int32)
     assert breadth_first(indptr, indices, 0, 4).tolist() == [0, 1, 4, 2]

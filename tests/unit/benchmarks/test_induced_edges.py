@@ -90,7 +90,8 @@ def test_every_mechanism_is_private(name: str) -> None:
 
 
 def test_a_bound_that_stands_still_is_rejected() -> None:
-    # U(s) = LS(0) at every s is what noise that just follows LS would use.
+    # Danger: noise that simply follows the local sensitivity uses the present one as the bound at
+    # every distance. Neighbours then have different noise, which tells them apart.
     _, result = measured(PUBLIC["star"])
     now = [int(m.local.at(np.array([0]))[0]) for m in result]  # type: ignore[union-attr]
     later = [int(m.local.at(np.array([1]))[0]) for m in result]  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ from benchmarks.selections.cases import BETWEENNESS, Case, true_order
 from mechanisms.model.sensitivity import Sensitivity
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 
-#: A triangle with a tail: 0-1-2, and 2-3-4.
+#: A graph of five nodes: the triangle 0-1-2 with the tail 2-3-4.
 KITE = Case(
     "kite",
     dataset_of(5, 4),

@@ -38,7 +38,7 @@ def test_the_most_recall_at_the_bound_is_that_of_the_bound(k: int) -> None:
 
 def test_recalls_cross_on_a_line_over_the_logarithm() -> None:
     assert crossing([1.0, 4.0, 16.0], [0.0, 0.5, 1.0], 0.75) == pytest.approx(8.0)
-    # The last time counts, because recalls are sampled.
+    # Measured recalls are sampled and may cross the goal several times. The last crossing counts.
     assert crossing([1.0, 4.0, 16.0], [0.9, 0.5, 1.0], 0.75) == pytest.approx(8.0)
     assert crossing([1.0, 4.0], [0.8, 0.9], 0.75) == 1.0
     assert crossing([1.0, 4.0], [0.8, 0.7], 0.75) is None
@@ -92,7 +92,8 @@ def test_no_private_law_that_treats_values_alike_has_more_recall(epsilon: float)
         best = best_recall(counts, k, epsilon)
         for rivals in range(2, k + 2):
             assert best <= most_recall_of_counts(counts, k, epsilon, rivals) + 1e-6
-    # Where all values are rivals some law attains it.
+    # If all values compete for a place among the selected, some private law attains the bound on
+    # the recall.
     for counts in ((6, 2), (4, 3, 1), (3, 3, 1)):
         k = len(counts) - 1
         most = most_recall_of_counts(counts, k, epsilon, rivals=k + 1)
@@ -109,7 +110,7 @@ def test_two_rivals_are_told_apart_by_the_way_to_a_tie(gap: int, misses: float) 
     assert most_recall_of_counts((gap, 0), 1, 0.3) == pytest.approx(1 - misses)
 
 
-#: The most frequent occupations of adult.
+#: The numbers of records of the most frequent occupations in the data adult.
 OCCUPATIONS = (6020, 6008, 5984, 5540, 5408, 4808)
 
 

@@ -43,7 +43,7 @@ def test_without_names_it_lists(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert "made.good" in listed
     assert "beside a rival" in listed
     assert "ours / rival ≥ 2.5" in listed
-    # Experiments of the papers are run by another command.
+    # The list has no experiments that reproduce papers, because another command runs them.
     assert "first" not in listed
     assert not list(tmp_path.iterdir())
 

@@ -80,7 +80,7 @@ def test_a_start_after_a_kill_goes_on_where_it_was(tmp_path: Path) -> None:
         process.communicate()
     assert not (tmp_path / "third.json").exists()
     before = first.stat().st_mtime_ns
-    # A file that was cut short is as good as none.
+    # A result file that was cut short counts as missing, so its experiment runs again.
     (tmp_path / "second.json").write_text('{"experiment": "second", "se')
     again = start()
     said, _ = again.communicate(timeout=600)
@@ -150,7 +150,8 @@ def test_a_full_run_repeats_until_a_claim_is_decided(tmp_path: Path) -> None:
     assert not said[-1].startswith("undecided")
     assert claim()["verdict"] == Verdict.FAILS
     assert int(claim()["seen"].split()[0]) > 50
-    # What is decided is taken over, by either kind of run.
+    # A result whose claims are all decided is not computed again, neither by a full run nor by a
+    # short one.
     assert full.stored(*one)
     assert Run(one, tmp_path, Setting(tmp_path), 1).stored(*one)
 
@@ -220,7 +221,8 @@ def test_every_number_of_the_report_stands_in_a_file(folder: Path) -> None:
     page = build(folder).read_text()
     assert len(NUMBER.findall(page)) > 50
     assert strangers(page, folder) == set()
-    # The check sees a number that comes from nowhere, and one that a file no longer holds.
+    # The check would notice a number that is in no result file, and one that is no longer in its
+    # file.
     assert strangers(page.replace("</h1>", " 31.7</h1>", 1), folder) == {"31.7"}
     path = folder / "first.json"
     path.write_text(path.read_text().replace("0.4375", "0.4376"))
@@ -268,7 +270,7 @@ def test_marks_are_round_and_enclose(
     assert marks(values, logarithmic) == result
 
 
-# ---- two seeds ---------------------------------------------------------------------------------
+# ---- comparison of runs with two seeds ---------------------------------------------------------
 
 
 def test_runs_with_two_seeds_are_compared(folder: Path, tmp_path_factory: Any) -> None:
@@ -302,7 +304,7 @@ def test_one_seed_gives_one_result(tmp_path_factory: Any) -> None:
     assert result[0] == result[1]
 
 
-# ---- what there is -----------------------------------------------------------------------------
+# ---- the inventory of experiments --------------------------------------------------------------
 
 
 def test_the_inventory_and_the_experiments_know_each_other() -> None:

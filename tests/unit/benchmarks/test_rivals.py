@@ -69,6 +69,6 @@ def test_leaves_are_those_of_a_full_tree() -> None:
 def test_a_record_more_moves_others_between_trees_of_the_rival() -> None:
     """The fault that its charge of ε leaves out: a change reaches more trees than one."""
     before, after = trees_of_rows(1000), trees_of_rows(1001)
-    # The new record comes last, so each other one keeps its place.
+    # The new record is the last one, so all other records keep their positions.
     moved = np.flatnonzero(before != after[:-1])
     assert len(np.unique(before[moved])) == TREES - 1

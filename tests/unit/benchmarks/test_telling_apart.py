@@ -32,7 +32,8 @@ def test_differences_are_seen_and_noise_is_not() -> None:
     random_one = random.Random(5)
     alike = [(random_one.random(), random_one.random()) for _ in range(300)]
     shifted = [(x, y + 1) for x, y in alike[:32]]
-    # The same mean, another spread: only thresholds see it.
+    # These two samples have the same mean and a different spread, which only the tests at
+    # thresholds detect.
     wider: list[Pair] = [(0.5 + (x - 0.5) / 100, 3 * (i % 2)) for i, (x, _) in enumerate(alike)]
     assert chance_if_alike(alike) > Fraction(1, 1000)
     assert chance_if_alike(shifted) <= ALPHA

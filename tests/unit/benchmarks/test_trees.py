@@ -73,7 +73,7 @@ def test_no_sign_flips_on_real_tables() -> None:
     result = {cell: 100 * np.array([run(folder, cell, 0)]) for cell in ordered}
     sure = 1 - 1e-5
     assert [e for e in target if sum(gain(e, result, sure)) < e.gap] == []
-    # The judge has teeth: what is known to be inverted would not pass.
+    # The check can fail: an expectation that is known to be the wrong way round does not pass.
     acs = partial(Cell, "acs", 2, "information_gain", epsilon=1.0)
     flipped = Expected(acs(sensitivity="local"), acs(sensitivity="global"))
     assert sum(gain(flipped, result, sure)) < 0

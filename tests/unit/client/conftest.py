@@ -24,7 +24,8 @@ ANSWERED: dict[str, Any] = {
     "answer": {"selected": [4, 2]},
     "receipt": "ab",
 }
-#: A reply (status, body, headers), or an exception of the connection.
+#: A scripted reply (status, body, headers), or an exception of the connection that is raised in its
+#: place.
 Turn = tuple[int, Any, dict[str, str]] | type[httpx.TransportError]
 
 

@@ -85,7 +85,8 @@ def test_the_service_offers_another_answer_where_the_client_averages(
         assert average([Table.read(one, {}) for one in replies]).cells.columns
         return
     assert all(one is not None and why in one for one in obstacles)
-    # The second answer would be of the version that is read now.
+    # The second answer now has the version of the records that queries read at present. Even so the
+    # client must not average the two answers.
     replies[1]["dataset_version"] = 1
     with suppress(ValueError):
         assert not average([Table.read(one, {}) for one in replies]).cells.columns
@@ -113,7 +114,8 @@ def test_two_answers_have_the_noise_of_one_at_the_sum(measured: bool) -> None:
     ]:
         for name in ("count", "sum(age)"):
             least = width(one.columns[name])
-            # The ends of one answer are whole numbers, and those of an average are not.
+            # The interval ends of one answer are whole numbers, and those of an average of answers
+            # are not. So the widths of the intervals may differ by a few units.
             assert least - 2 <= width(mean.columns[name]) <= 1.01 * least + 3
 
 
@@ -133,7 +135,8 @@ def test_intervals_of_averages_hold_as_often_as_they_say() -> None:
         ]
         total = both.total().columns["count"]
         whole.append(total["low"][0] <= len(RECORDS.codes["town"]) <= total["high"][0])
-    # Of 240 intervals at 95 % fewer than 214 or all would hold once in more than 10,000 runs.
+    # In fewer than one of 10,000 runs, fewer than 214 or all of 240 intervals at 95 % contain the
+    # true count.
     assert 214 <= sum(hits) < 240
     assert sum(whole) >= 24
 

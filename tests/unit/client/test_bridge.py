@@ -19,6 +19,6 @@ def test_a_sign_in_that_has_ended_is_an_error_of_the_protocol() -> None:
         async with bridge._connected("http://purse.example", ended):
             pytest.fail("there is no connection without a key")
 
-    # Other exceptions would end the bridge.
+    # The bridge passes an MCPError on to the agent. Any other exception would end the bridge.
     with pytest.raises(MCPError, match="privypurse login"):
         asyncio.run(call())

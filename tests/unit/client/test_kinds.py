@@ -23,7 +23,8 @@ from privypurse.kinds.metric import MetricOptions
 from privypurse.problems import PROBLEMS
 
 EACH = pytest.mark.parametrize("kind", QUERY_KINDS.values(), ids=lambda kind: kind.name)
-#: Arguments of the client that bear another name than the field that they fill.
+#: The arguments of the client's methods that have another name than the field of the request, with
+#: the name of that field.
 FIELD_OF = {"name": "statistic"}
 
 
@@ -70,7 +71,8 @@ def test_arguments_are_those_of_the_kind_with_the_defaults_of_the_service(kind: 
         if one.default is not one.empty:
             default = list(one.default) if isinstance(one.default, tuple) else one.default
             assert default in [form.get("default") for form in fields[field]]
-    # Without an option the service's default counts: none may be required.
+    # A field of the request that is no positional argument of the client's method may be left out,
+    # so the service must not require it.
     assert required <= {*kind.arguments}
 
 

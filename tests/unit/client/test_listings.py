@@ -116,7 +116,7 @@ def test_gaussian_noise_has_no_finite_epsilon_in_rows(play: Play) -> None:
     assert str(one.charge) == "ρ = 0.05"
     (row,) = purse_of(page(query)).queries().rows()
     assert (row["charge_epsilon"], row["charge_rho"]) == (None, 0.05)
-    # Every charge has a ρ, also where ε alone counts.
+    # Every charge has a ρ, but its text names ρ only if the charge has no finite ε.
     assert str(Charge.of({"epsilon": "0.5", "delta": "0", "rho": "0.1"})) == "ε = 0.5"
 
 

@@ -159,7 +159,7 @@ def test_a_forest_predicts_by_the_mean_of_its_trees() -> None:
     sure = {"label": "no", "counts": {"yes": {"value": 0}, "no": {"value": 4}}}
     one_sided = [{"label": "yes", "counts": {"yes": {"value": 3}, "no": {"value": 2}}}] * 2
     forest = Trees.read(answered({"trees": [sure, *one_sided]}), PEOPLE)
-    # Two of three trees say yes, but with less certainty than the third says no.
+    # Two of the three trees predict "yes", but with less certainty than the third predicts "no".
     assert forest.predict({}) == "no"
     assert forest.predict_proba([{}]) == [{"yes": pytest.approx(0.4), "no": pytest.approx(0.6)}]
     assert Trees.read(answered({"trees": [FOUND]}), PEOPLE).predict([{"age": 60}]) == ["yes"]
@@ -190,7 +190,8 @@ def bayes(name: str = "yes", suppressed: bool = False) -> dict[str, Any]:
 
 def test_naive_bayes_multiplies_shares() -> None:
     model = NaiveBayes.read(answered(bayes()), PEOPLE)
-    # Every count is raised by one: 30 and 60 of the classes, 24 of 30 and 30 of 60, 12 of 18.
+    # Naive Bayes adds 1 to every noisy count. So the classes "yes" and "no" count 30 and 60, the
+    # value f of sex 24 of 30 and 30 of 60, and the bin of age 3 counts 12 of 18 and 10 of 40.
     one, other = 30 / 90 * 24 / 30 * 12 / 18, 60 / 90 * 30 / 60 * 10 / 40
     row = {"sex": "f", "age": 3, "town": "a"}
     assert model.predict_proba(row)["yes"] == pytest.approx(one / (one + other))
@@ -210,7 +211,7 @@ def test_a_stored_answer_is_read_by_what_it_holds(algorithm: Algorithm, play: Pl
     is_bayes = algorithm == "naive_bayes"
     answer = bayes() if is_bayes else {"trees": [GROWN] * 2}
     described = {"name": "star", "attributes": []}
-    # A query that left out its algorithm is stored without one.
+    # A query whose request leaves out the algorithm is stored without one; id3 is the default.
     body = {"kind": "tree"} if algorithm == "id3" else dict(tree(algorithm).body)
     stored = ANSWERED | {"query": body, "answer": answer}
     purse, _ = play((200, stored, {}), (200, described, {}))
@@ -430,12 +431,13 @@ def test_notebooks_draw_a_bar_with_its_error_bar_for_every_value() -> None:
     numbers = {"value": [8, -4, None], "low": [6, -6, None], "high": [10, -2, None]}
     released = {"selected": ["a", "b", "c"], "values": numbers, "confidence": 0.95}
     html = TopK.read(answered(released), {})._repr_html_()
-    # From −6 to 10 on 320 units after 150: 0 stands at 270, and 20 units are 1.
+    # The axis of the chart from −6 to 10 takes 320 SVG units and starts at 150. So the value 0 is
+    # drawn at 270, and a difference of 1 takes 20 units.
     assert '<rect x="270.0" y="3" width="160.0"' in html
     assert '<rect x="190.0" y="21" width="80.0"' in html
     assert "M390.0 9.0H470.0" in html
     assert "M150.0 27.0H230.0" in html
-    assert html.count("<rect") == 2  # a suppressed value has none
+    assert html.count("<rect") == 2  # a suppressed number has no bar in the chart
     assert "<svg" not in TopK.read(answered({"selected": [4, 2]}), {})._repr_html_()
 
 

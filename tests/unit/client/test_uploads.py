@@ -56,7 +56,8 @@ def test_an_upload_is_not_repeated_after_a_lost_connection(play: Play, edges: Pa
     with pytest.raises(Unreachable):
         purse.upload("g", edges)
     assert script.lines == [PUT]
-    # These failures show that nothing arrived: the file is sent again from its start.
+    # A failed connection and a reply 503 show that the service has taken nothing. So the client
+    # sends the whole file again.
     purse, script = play(httpx.ConnectError, problem(503, "busy", "1"), PREPARING, state("ready"))
     purse.upload("g", edges)
     assert script.requests[2].content == edges.read_bytes()

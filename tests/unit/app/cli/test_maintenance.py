@@ -112,7 +112,8 @@ def test_verify_compares_prepared_arrays_when_it_is_told_to(shop: Service) -> No
         assert "dataset_version: dataset 1, version 1: its prepared arrays" in err
         array.write_bytes(content)
     assert run("verify", "--arrays", "--data", data)[0] == 0
-    # Other arrays with a manifest of their own: the journal states the digest of the first one.
+    # Danger: somebody could replace the arrays, their manifest and its digest in the database. The
+    # journal still states the digest of the first manifest.
     tamper(shop, "UPDATE dataset_version SET manifest_digest = zeroblob(32)")
     assert run("verify", "--arrays", "--data", data)[0] == 1
 
@@ -179,12 +180,13 @@ def test_a_restored_service_is_frozen_until_the_operator_accepts(
         assert (said["level"], said["event"]) == ("error", logged_as(r"accounts are frozen: [^`]*"))
         frozen = ask(again, "triangle")
         assert (frozen.status_code, frozen.json()["type"]) == (503, "/problems/frozen")
-        # Answers from before the restore are still served.
+        # Answers to queries from before the restore are still served.
         entry = again("ana", "GET", f"/v1/queries/{query['id']}").json()
         assert entry["answer"] == query["answer"]
         status, out, _ = run("accept-rollback", "--data", restored)
         assert status == 0
-        # Four accounts: the cap of the other dataset has no charge.
+        # Four accounts take charges again, but the cap of the dataset quiet has no charge to
+        # repeat.
         again_charged = "charged epsilon 0.5, delta 0 again"
         assert out.splitlines() == [
             f"ana, dataset triangle: {again_charged}",
@@ -198,7 +200,7 @@ def test_a_restored_service_is_frozen_until_the_operator_accepts(
         assert ask(again, "triangle", epsilon="0.1").status_code == 403
         assert again("otto", "GET", "/v1/ledger/verification").json()["valid"]
         actions = [line["action"] for line in again("otto", "GET", "/v1/audit").json()["items"]]
-        # The restored folder lost its signing key, so the start made another one.
+        # The backup has no signing key for certificates, so the restored service made another one.
         actions = [action for action in actions if action != "service.certificate_key"]
         assert actions[:2] == ["ledger.accept_rollback", "ledger.freeze"]
         entries = again("otto", "GET", "/v1/ledger").json()["items"]
@@ -263,16 +265,16 @@ def test_a_service_without_heads_takes_no_charge_until_they_are_adopted(
     heads.unlink()
     if content is not None:
         heads.write_bytes(content)
-    logs.configure()  # to the stream of this test
+    logs.configure()  # Logs go to the stream that this test captures.
     start_again(shop)
     assert "no published heads are found" in capsys.readouterr().err
-    # Until its version is open, a query is refused as busy.
+    # Until the version of the dataset is open, a query is refused as busy.
     until(lambda: ask(shop, "triangle").json()["type"] != "/problems/busy")
     refused = ask(shop, "triangle")
     assert (refused.status_code, refused.json()["type"]) == (503, "/problems/frozen")
     assert shop.client.get("/readyz").status_code == 503
     assert shop.client.get("/healthz").status_code == 200
-    # What was paid is still answered, and nothing was frozen, charged or written.
+    # A retry of the query that was paid is still answered. Nothing is frozen, charged or written.
     assert shop("ana", "POST", "/v1/queries", **sent).content == paid.content
     (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
     assert account["spent"]["epsilon"] == "0.1"
@@ -302,14 +304,14 @@ def test_an_admin_without_a_key_gets_a_new_one(shop: Service, tmp_path: Path) ->
     shop.keys["new"] = file.read_text()
     assert shop("new", "GET", "/v1/me").json()["name"] == "ada"
     assert shop("otto", "GET", "/v1/audit").json()["items"][0]["action"] == "key.issue"
-    # A file that exists keeps its content, and no key is issued.
+    # An existing file is not overwritten by the new key, and no key is issued.
     keys = shop("ada", "GET", "/v1/users/ada/keys").json()
     assert run("admin-key", "ada", file, "--data", data)[0] == 1
     assert (file.read_text(), shop("ada", "GET", "/v1/users/ada/keys").json()) == (
         shop.keys["new"],
         keys,
     )
-    # Nor is one issued that no file could hold.
+    # No key is issued either if the file for it cannot be written.
     status, _, err = run("admin-key", "ada", file / "within", "--data", data)
     assert (status, "cannot be written" in err) == (1, True)
     assert shop("ada", "GET", "/v1/users/ada/keys").json() == keys

@@ -95,7 +95,7 @@ def test_the_bytes_are_those_of_one_machine(processes: Processes, rows: tuple[An
     with processes.executor() as executor:
         assert prepared(rows, executor) == prepared(rows, Inline())
         assert results(records, executor) == results(records, Inline())
-    # Jobs are deleted when they end, copies with their arrays.
+    # The files of a job are deleted when it ends, and the copy of an array together with the array.
     assert list((processes.data / "cluster").iterdir()) == []
 
 
@@ -123,7 +123,7 @@ def test_what_fails_on_a_worker_fails_without_a_word(processes: Processes) -> No
     with processes.executor() as executor:
         with pytest.raises(ClusterFailed, match="could not do its part"):
             executor.spread(_quoting, {"a": np.array([987654321])}, lambda _: [0], work=1)
-        with pytest.raises(ZeroDivisionError):  # This is how the owner of a preparation stops it.
+        with pytest.raises(ZeroDivisionError):  # The owner of a job stops it by an error in done.
             executor.spread(_total, {}, lambda _: [0, 0], work=1, done=lambda _: 1 // 0)
     for process in ("scheduler", "worker"):
         assert not re.search("987654321|ValueError", processes.log(process))
@@ -143,7 +143,8 @@ def test_a_role_is_that_of_its_certificate(processes: Processes) -> None:
     with processes.executor("worker", patience=2) as executor:
 
         def refused() -> bool:
-            # A busy machine may not reach this point within the timeout.
+            # On a busy machine the client may give up before the scheduler refuses it. So the test
+            # tries again.
             with pytest.raises(ClusterFailed):
                 executor.spread(_total, {}, lambda _: [0], work=1)
             said = "refused: register-client is not for a worker to say"
@@ -226,7 +227,7 @@ def process_memory(pid: int) -> bytes:
             if "w" in permissions or ".npy" in line:
                 first, last = (int(bound, 16) for bound in bounds.split("-"))
                 memory.seek(first)
-                with suppress(OSError):  # a mapping that has gone meanwhile
+                with suppress(OSError):  # The process may have freed this memory meanwhile.
                     chunks.append(memory.read(last - first))
     return b"".join(chunks)
 

@@ -13,7 +13,7 @@ from app.config.settings import Settings
     "changed",
     [
         {"release_interval": 0},
-        {"opening_interval": 0},  # a version is then readable when its private files are open
+        {"opening_interval": 0},  # An interval of 0 shows how long a version took to open.
         {"oidc_issuer": "https://issuer", "oidc_audience": "purse"},
         {"public_url": "https://purse.example"},
     ],

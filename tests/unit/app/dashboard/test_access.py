@@ -15,7 +15,7 @@ from tests.support.browser import SignIn
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 
-#: The roles that may use each method and path: "session" is every signed-in user, "" everybody.
+#: The roles that may use each method and path. "session" is every signed-in user, "" everybody.
 CONTRACT = {
     "GET /ui": "session",
     "GET /ui/": "",
@@ -84,7 +84,7 @@ CONTRACT = {
     "GET /ui/{path:path}": "",
 }
 
-#: Pages that only other pages link to.
+#: Pages that the navigation does not link to.
 BEHIND = {
     "/ui",
     "/ui/",
@@ -131,7 +131,7 @@ def test_every_role_on_every_page(application: FastAPI, sign_in: SignIn) -> None
         method, path = name.split()[0], route.path.split(":")[0].replace("{path", "x")
         path = path.format(**dict.fromkeys(route.param_convertors, "absent"))
         if path in ("/ui/sign-in", "/ui/sign-out"):
-            continue  # test_sessions.py
+            continue  # Signing in and out is tested in test_sessions.py.
         for who, browser in ({None: nobody} | browsers).items():
             if method == "GET":
                 reply = browser.client.get(path)
@@ -185,6 +185,6 @@ def test_every_link_leads_to_a_page_for_the_same_people(application: FastAPI) ->
     assert {link.path: link.access for link in links} == {
         link.path: served[f"GET {link.path}"].access for link in links
     }
-    # The navigation links to every page without a name in its path, except those in BEHIND.
+    # The navigation links to every page whose path contains no name, except the pages in BEHIND.
     reached = {link.path for link in LINKS} | BEHIND
     assert {n.split()[1] for n in CONTRACT if n.startswith("GET") and "{" not in n} == reached

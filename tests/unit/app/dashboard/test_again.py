@@ -52,11 +52,11 @@ def test_gaussian_noise_is_topped_up_by_asking_for_what_is_missing(
     stored = [people("ana", "GET", f"/v1/queries/{id}").json() for id in (first, second)]
     assert [one["charge"]["rho"] for one in stored] == ["0.05", "0.15"]
     assert str(average([Table.read(one, {}) for one in stored]).rho) == "0.20"
-    # The quote states the accuracy of the average, and charges what is missing.
+    # The quote states the accuracy of the average of both answers, and charges only the missing ρ.
     in_all = {"dataset": "staff", "rho": "0.2", "query": stored[0]["query"]}
     error = people("ana", "POST", "/v1/quotes", json=in_all).json()["accuracy"]["parts"][0]["error"]
     assert re.findall(r"error (\d+\.\d+)", words(page.text)) == [str(error)]
-    # Answers of two versions are not averaged, so nobody pays for a second one.
+    # Answers from two versions of a dataset cannot be averaged, so nobody may pay for a second one.
     assert people.upload("olga", "staff", ROWS.encode()).status_code == 201
     why = "queries no longer read the version"
     assert why in words(browser.get(f"/ui/queries/{first}").text)

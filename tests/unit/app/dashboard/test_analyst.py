@@ -121,7 +121,7 @@ def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
     assert f"You have ε 0 {rest} left" in browser.text("/ui/ask?dataset=one")
     spent = f"(δ for many queries 0.000001) ε 0.52 ρ {account['spent']['rho']}"
     assert spent in sign_in("olga").text("/ui/grants/one")
-    # A pure allowance has one bar.
+    # An allowance that counts in ε alone has one bar on its page.
     people.dataset("olga", name="pure")
     people.grant("olga", "pure", "ana", "1")
     assert bars(browser.get("/ui/budgets/pure").text) == ["100 percent of ε is left"]
@@ -182,7 +182,8 @@ def test_how_a_budget_went_is_the_series_of_the_api(shop: Service, sign_in: Sign
     assert "0.625" in page
     assert "At the pace of ε 0.375 in 1" in page
     assert "nothing is left on" in page
-    # The first hours are told by the clock, not as one line at the left.
+    # The time axis of a budget that is only hours old shows times of day. By days alone all of its
+    # points would be one line at the left.
     assert len(re.findall(r">\d\d:\d\d</text>", page)) > 1
 
 

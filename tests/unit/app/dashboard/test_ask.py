@@ -49,7 +49,7 @@ PREFIX = {
     "public_values": [0, 10, 20, 50],
     "cap": {"epsilon": "100000"},
 }
-#: The values that the test types into required fields without a default.
+#: The values that the test types into required fields of forms that have no default.
 FILLED = {"k": "2", "clusters": "2", "quantile": "0.25", "candidates.trees": json.dumps(
     [{"label": "a"}, {"attribute": "sky", "value": "sun", "equal": {"label": "b"},
                       "other": {"label": "a"}}])}  # fmt: skip
@@ -120,7 +120,7 @@ def run_curl(service: Service, page: str) -> Any:
     body = words[words.index("-d") + 1]
     headers = dict(words[i + 1].split(": ", 1) for i, word in enumerate(words) if word == "-H")
     headers["Authorization"] = headers["Authorization"].replace("$KEY", service.keys["ana"])
-    headers |= WAIT  # the first of a kind may compile its kernels
+    headers |= WAIT  # The first query of a kind may compile its kernels.
     sent = service.client.post("/v1/queries", content=body.encode(), headers=headers)
     return json.loads(body), sent.json()
 
@@ -154,7 +154,7 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
         assert answer.url.path.startswith("/ui/queries/"), (kind, form, words(answer.text))
         path = f"/v1/queries/{answer.url.path.rpartition('/')[2]}"
         stored = offered("ana", "GET", path).json()
-        while stored["status"] == "running":  # the first of a kind may compile its kernels
+        while stored["status"] == "running":  # The first query of a kind may compile kernels.
             stored = offered("ana", "GET", path, headers=WAIT).json()
             answer = browser.get(answer.url.path)
         assert stored["charge"]["epsilon"] == "7.5", (kind, form)
@@ -166,7 +166,8 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
                 assert str(one) in visible
         if "value" in stored["answer"]:
             assert str(stored["answer"]["value"]) in visible
-        # The button was first, so the programs replay its answer.
+        # The button sent the query first, so both programs get its stored answer without a new
+        # charge.
         run_python(offered, page.text, monkeypatch)
         assert run_curl(offered, page.text) == (body, stored)
         (latest,) = offered("ana", "GET", "/v1/queries?limit=1").json()["items"]
@@ -190,7 +191,7 @@ def test_comparisons_are_folded_and_the_rule_of_the_service_comes_first(
 ) -> None:
     page = sign_in("ana").get("/ui/ask", dataset=dataset, kind=kind, form=form).text
     before, _, after = page.partition("<details><summary>Advanced</summary>")
-    # Explanations of words are folded too, inside of the group.
+    # The explanations of terms inside the folded group are folded too, and are removed here.
     after = re.sub(r'<details class="term">.*?</details>', "", after, flags=re.S)
     group = after.partition("</details>")[0]
     for name in advanced:
@@ -327,7 +328,7 @@ def test_a_wrong_field_is_named_and_costs_nothing(
     # The form keeps the typed values, except for a choice that does not exist.
     values = forms(page.text)["POST /ui/ask/quote"].fields.get(field, [text])
     assert values == [text] or text == "nonsense"
-    # A partial update during typing gets status 200, even for a wrong field.
+    # A partial update of the page during typing gets status 200, even for a wrong field.
     assert send(browser, question, **{"HX-Request": "true"}).status_code == 200
     assert offered("ana", "GET", "/v1/queries").json()["items"] == []
 

@@ -29,7 +29,7 @@ def test_the_check_is_that_of_the_api(shop: Service, sign_in: SignIn) -> None:
     for who in ("otto", "olga", "ana"):
         browser = sign_in(who)
         page = words(browser.post("/ui/verification").text)
-        # The page shows the last check again, with its age, and begins none.
+        # Opening the page shows the result of the last verification and starts no new one.
         assert "The ledger is valid" in words(browser.text("/ui/verification"))
         verification = shop(who, "GET", "/v1/ledger/verification").json()
         assert "The ledger is valid" in page
@@ -99,7 +99,8 @@ def test_the_trail_and_its_file(
         (line["at"], line["action"], line["subject"]) for line in listed
     ]
     assert len(rows) > 6
-    # The detail of a registration is an object of amounts.
+    # The audit detail of a registered dataset has the cap as an object of amounts, which the page
+    # must show as text.
     (registered,) = [line for line in listed if line["action"] == "dataset.register"][:1]
     cap = ", ".join(f"{name} {amount}" for name, amount in registered["detail"]["cap"].items())
     shop.dataset("olga", name="promised", records=None)

@@ -20,7 +20,7 @@ from tests.support.pageforms import options
 from tests.support.service import Service
 from tests.unit.app.dashboard.test_ask import ROWS, TABLE
 
-#: Labels in plain words, which no glossary needs to explain.
+#: Labels of form fields in plain words, which no glossary needs to explain.
 PLAIN = {
     "Analyst", "Days back", "Dataset", "Entries", "First", "from", "Kind", "Name", "Number or date",
     "of at most", "Question", "Reason, for the analyst", "Roles", "These values", "to below",

@@ -25,7 +25,8 @@ def test_users_are_searched_by_name(people: Service, sign_in: SignIn) -> None:
     (older,) = re.findall(r'href="(/ui/users\?q=many_&amp;cursor=[^"]+)"', first)
     assert rows(browser.get(older.replace("&amp;", "&")).text) == names[1::-1]
     assert rows(browser.get("/ui/users", q="NA").text) == ["ana"]
-    # These characters mean something to LIKE, or nothing in a name.
+    # Danger: _ and % are wildcards of LIKE in SQL. The search takes _ literally and refuses %,
+    # which no name contains.
     assert rows(browser.get("/ui/users", q="a_a").text) == []
     assert browser.get("/ui/users", q="%").status_code == 422
 

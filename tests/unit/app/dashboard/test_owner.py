@@ -111,7 +111,8 @@ class TestUpload:
                 assert browser.post("/ui/datasets/big/records", files=files).status_code == 303
         folders = sorted((web.settings.data / "datasets").glob("*/1"))
         assert len(folders) == 2
-        # The salts of the two manifests differ, and with them the digests.
+        # The same file sent by browser and by API must give equal arrays. Manifests are not
+        # compared, because their random salts differ.
         first, second = ({p.name: p.read_bytes() for p in f.glob("*.npy")} for f in folders)
         assert first
         assert first == second
@@ -335,7 +336,7 @@ class TestGrants:
         form = browser.get("/ui/grants/web").text
         assert bars(form) == ["100 percent of ε is left"]
         assert "by however many analysts" not in form
-        # The permission says what is lost where it is given.
+        # Each page on which an owner can allow Gaussian noise must say what this allowance loses.
         for page in (form, browser.get("/ui/register", kind="table").text):
             assert "From the first such answer of any analyst on" in page
         promise = {"composition_delta": "0.000001", "gaussian": "yes"}
@@ -348,7 +349,8 @@ class TestGrants:
         )
         assert sentence in words(page)
         assert "While the sum of ε is within 10, that holds without exception." in words(page)
-        # The share is that of the largest δ that the cap ever had.
+        # A lower δ does not change the sentence, because it states the largest δ that the cap ever
+        # had.
         page = browser.post("/ui/grants/web/cap", composition_delta="0.000000001").text
         assert sentence in words(page)
         browser.post("/ui/grants/web/cap", **promise)

@@ -120,7 +120,8 @@ def test_a_person_signs_in_renews_and_logs_out(service: Service, provider: OpenI
     assert departure.startswith(f'{COOKIE}{DEPARTURE}=""')
     assert "pia." in browser.text("/ui/budgets")
 
-    # The session ends with the token of the provider, an hour from now; the setting says more.
+    # A session ends with the token of the provider, here in an hour, although the setting
+    # session_lifetime is longer.
     database = service.client.app.state.services.database  # type: ignore[attr-defined]
     ends = select(tables.web_session.c.expires_us)
     with database.read() as connection:
@@ -187,7 +188,8 @@ def test_a_return_counts_for_its_own_browser_alone(
     provider.user("vic", "analyst")
     victim, attacker = Browser(service, None), Browser(service, None)
     address = provider.sign_in(depart(attacker), "vic")
-    # Without a departure, with another one, and with a state that is none.
+    # Danger: an attacker could sign a victim in to a foreign account. So a return is refused unless
+    # this browser began the sign-in and sends the state of it.
     assert refused(come_back(victim, address))
     depart(victim)
     for changes in ({}, {"state": None}, {"state": ""}, {"state": "é"}, {"state": "0" * 64}):

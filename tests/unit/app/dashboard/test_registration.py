@@ -61,7 +61,7 @@ def test_a_table_is_described_checked_and_registered(people: Service, sign_in: S
     form = editor(step(browser, form, "add"))
     form = editor(step(browser, form, "remove 2", **{"3.name": "pay", "3.kind": "numeric"}))
     assert [form.fields[f"{n}.name"] for n in range(3)] == [["sex"], ["age"], ["pay"]]
-    # The bounds of the new attribute are not decided.
+    # The new attribute pay has no bounds yet, so the check of the form must name it.
     reply = step(browser, form, "check", name="clinic", max_rows="1000", **{"cap.epsilon": "2"})
     assert reply.status_code == 422
     assert "pay: numeric mend this" in words(reply.text)

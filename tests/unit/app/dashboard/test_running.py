@@ -55,7 +55,8 @@ def test_it_runs_for_everybody_until_its_deadline(
         owner.text("/ui/queries"),
         owner.text(path),
     ):
-        # The next deadline is a multiple of the interval.
+        # The page shows the next deadline, which is a whole number of release intervals of a
+        # second.
         match = re.search(r"\d\.\d s so far(?:, may|; it may) end at (\d+)\.0 s", text)
         assert match, text
     assert "Cancel, if it has not begun" in browser.text(path)

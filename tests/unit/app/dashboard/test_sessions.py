@@ -187,7 +187,7 @@ class TestPlainHttp:
         token = cookie.partition("=")[2].partition(";")[0]
         headers = {"Cookie": f"{LOOPBACK_COOKIE}={token}"}
         assert browser.get("/ui/keys", headers=headers).status_code == 200
-        # The same cookie is not accepted over any other address.
+        # A session cookie for this machine is not accepted over any other address.
         for base in (HOME, "http://purse.example", f"https://{host}"):
             other = TestClient(application, base_url=base, follow_redirects=False)
             assert other.get("/ui/keys", headers=headers).status_code == 303

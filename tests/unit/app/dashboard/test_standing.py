@@ -110,7 +110,7 @@ def test_days_go_down_from_the_allowance() -> None:
 def test_the_projected_moment() -> None:
     one = standing("2", "1")
     days = burn_down([point("2026-03-01", 2, "1")], one)
-    # One ε was spent in nine and a half days: another one lasts as long again.
+    # Half of the allowance of ε = 2 was spent in 9.5 days, so the rest should last 9.5 days more.
     projected = exhaustion(days, EPSILON, NOW)
     assert projected is not None
     assert projected.at == NOW + timedelta(days=9.5)

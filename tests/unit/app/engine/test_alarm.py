@@ -14,7 +14,7 @@ def test_an_alarm_is_logged_and_marked(tmp_path: Path) -> None:
     heads = HeadsLog(tmp_path / "heads.log")
     with capture_logs() as logs:
         alarmed(heads, [3, 4], 1234)
-        alarmed(heads, [], 5678)  # no account could be frozen
+        alarmed(heads, [], 5678)  # An alarm is also raised if no account could be frozen.
     assert [(line["log_level"], line["accounts"]) for line in logs] == [
         ("critical", 2),
         ("critical", 0),

@@ -83,7 +83,8 @@ def test_work_that_misses_its_deadline_leaves_later_and_is_counted(
         return compute(*args)
 
     monkeypatch.setattr(Selection, "compute", slow)
-    # An inline query would block the loop that counts misses.
+    # The query must run in a thread. On the event loop it would block the count of missed
+    # deadlines.
     monkeypatch.setattr(attempts, "INLINE", -1.0)
     before = services(shop).answering._attempts.misses
     with ThreadPoolExecutor(1) as pool:
@@ -264,7 +265,8 @@ class Held:
         assert self._portal is not None
         now = time.monotonic()
         slots = service.settings.slots()
-        # Longer than any test, and not so long that some slot must stay free of them.
+        # Queries of length LONG hold all slots for longer than any test takes. Longer ones would
+        # have to leave one slot free.
         self._tickets = [Ticket(-i - 1, LONG, 1.0) for i in range(slots)]
         for ticket in self._tickets:
             self._portal.call(self._scheduler.enter, ticket, now)
@@ -285,7 +287,7 @@ def heavy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "LIGHT", -1.0)
 
 
-#: A perfect matching, and the same with one more edge.
+#: The edges of a graph that is a perfect matching, and of its neighbour with one more edge.
 MATCHING = "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(0, 10, 2))
 ONE_MORE = MATCHING + "1,2\n"
 PARETO = {
@@ -326,12 +328,13 @@ def test_neighbours_have_one_quote_and_one_time_although_one_takes_longer(
         listed = [people(who, "GET", path).json() for path in paths.values()]
         if who == "ana":
             listed = people("ana", "GET", "/v1/queries").json()["items"]
-        # For others a query runs until the first full minute after its answer left.
+        # The owner and the auditor see a query as running until the first full minute after its
+        # answer left. So there may be no time of release yet.
         times = [
             [datetime.fromisoformat(one[at]) for at in ("created", "released") if one[at]]
             for one in listed
         ]
         if who == "ana":
             assert [(end - start).total_seconds() for start, end in times] == [6.0, 6.0]
-        else:  # By the minute: a missed deadline does not reach those who pay nothing.
+        else:  # Others see whole minutes, and so no missed deadline.
             assert {at.second + at.microsecond for one in times for at in one} == {0}

@@ -101,7 +101,7 @@ def test_until_the_deadline_it_is_running_everywhere(play: Play) -> None:
         body = reply.json()
         assert (body["status"], body["id"]) == ("running", path.rsplit("/", 1)[1])
         assert 0 <= body["elapsed"] < body["expected"]
-        await asyncio.sleep(INTERVAL / 2)  # Its work ended long ago.
+        await asyncio.sleep(INTERVAL / 2)  # The work of the query ended long ago.
         query = (await send("ana", "GET", path)).json()
         assert (query["status"], query["released"]) == ("running", None)
         assert "answer" not in query
@@ -131,7 +131,8 @@ def test_a_slot_is_taken_until_the_deadline_of_its_query(play: Play) -> None:
         third = (await ask(send)).headers["Location"]
         waited = (await send("ana", "GET", third, headers=WAIT)).json()
         assert waited["status"] == "answered"
-        # It began at the deadline of the first query, and left at its own.
+        # The third query began at the deadline of the first, and its answer left at its own
+        # deadline.
         assert 1.7 < await released_after(send) <= 2
         assert (await type_of(send("ana", "DELETE", third))).endswith("too-late")
 

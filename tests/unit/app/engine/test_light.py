@@ -42,17 +42,20 @@ def test_the_first_may_compile_and_gets_a_thread(
     assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
     people.upload("olga", "t", b"sex\nF\nM\n")
     people.grant("olga", "t", "ana")
-    monkeypatch.setattr(attempts, "INLINE", 60.0)  # the machine may be busy
+    # The query counts as short, however busy the machine is.
+    monkeypatch.setattr(attempts, "INLINE", 60.0)
     for query in (COUNT, COUNT, WHERE, COUNT, WHERE):
         body = {"dataset": "t", "epsilon": "0.1", "query": query}
         assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
     assert [name.startswith("job") for name in threads] == [True, False, True, False, False]
-    # Whoever does not wait for the deadline gets a reply while the work runs, and not after it.
+    # A caller that does not wait for the deadline must get its reply while the query runs. So the
+    # query runs in a thread, because on the event loop it would delay the reply.
     headers = {"Prefer": "respond-async"}
     assert people("ana", "POST", "/v1/queries", json=body, headers=headers).status_code == 202
     until(lambda: len(threads) == 6)
     assert threads[-1].startswith("job")
-    # Nor does whoever waits, but no longer than the ledger takes to charge the query.
+    # The same holds for a caller that waits a second, if the ledger takes that long to charge the
+    # query.
     ledger = application.state.services.answering._ledger
     reserve = ledger.reserve
 
@@ -67,7 +70,7 @@ def test_the_first_may_compile_and_gets_a_thread(
         assert people("ana", "POST", "/v1/queries", json=body, headers=headers).status_code == 202
     until(lambda: len(threads) == 7)
     assert threads[-1].startswith("job")
-    # What may take longer never runs on the event loop.
+    # A query whose cost exceeds the limit for the event loop always runs in a thread.
     monkeypatch.setattr(attempts, "INLINE", 0.0)
     assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
     assert threads[-1].startswith("job")
@@ -82,11 +85,11 @@ def test_a_query_that_has_ended_keeps_no_records_in_memory(people: Service) -> N
     gc.collect()
     gc.disable()
     try:
-        # The first gets a thread, the others run on the event loop.
+        # The first query runs in a thread, and the others run on the event loop.
         for _ in range(5):
             assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
         remaining = [one for one in gc.get_objects() if type(one) is Attempt]
-        # The thread of jobs refers to its latest work until it gets the next.
+        # The thread that runs jobs refers to its latest attempt until it gets the next one.
         assert len(remaining) <= 1
     finally:
         gc.enable()
@@ -103,7 +106,8 @@ def test_records_that_are_not_open_are_not_opened_by_a_query(
     body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
     key = datasets.find("t").id, 1
     with monkeypatch.context() as closed:
-        # The service looks for versions to open several times a second.
+        # The service looks for versions to open several times a second. Without this patch it would
+        # open the version again before the query.
         closed.setattr(opener, "_try", lambda *_, **__: None)
         datasets.opened.forget(*key)
         reply = people("ana", "POST", "/v1/queries", json=body)

@@ -58,15 +58,16 @@ def test_queries_in_flight_are_capped_after_the_accounts_are_looked_at(shop: Ser
     refused = later(shop)
     assert (refused.status_code, refused.json()["type"]) == (429, "/problems/rate-limited")
     assert refused.headers["Retry-After"] == "1"
-    # Errors of the request and refusals by an account or the cap come before the check of the load:
-    # to wait would not help.
+    # Errors of the request, and refusals by an account or by the cap of the dataset, come before
+    # the refusal for load, because to wait would not help.
     assert ask(shop, "nowhere").status_code == 404
     exhausted = ask(shop, "triangle", epsilon="5")
     assert (exhausted.status_code, exhausted.json()["type"]) == (403, "/problems/budget-exhausted")
     assert shop.grant("olga", "triangle", "ana", "100").status_code == 200
     exhausted = ask(shop, "triangle", epsilon="50")
     assert (exhausted.status_code, exhausted.json()["type"]) == (403, "/problems/cap-exhausted")
-    # A charge that fits is still refused for load, and no query is charged.
+    # A query that the accounts could pay is refused while too many queries run. No refused query is
+    # charged.
     assert ask(shop, "triangle", epsilon="0.001").status_code == 429
     assert later(shop, "ben").status_code == 202
     full = later(shop, "ben")
@@ -83,7 +84,7 @@ def test_queries_in_flight_are_capped_after_the_accounts_are_looked_at(shop: Ser
 def test_a_query_counts_until_its_deadline(shop: Service) -> None:
     started = time.monotonic()
     assert later(shop).status_code == 202
-    time.sleep(0.2)  # Its work ended long ago.
+    time.sleep(0.2)  # The work of the query ended long ago.
     while later(shop).status_code == 429:
         time.sleep(0.02)
     assert time.monotonic() - started >= 2.0
@@ -129,7 +130,8 @@ def test_each_key_has_a_rate_of_its_own(shop: Service) -> None:
     assert statuses == [200] * 5 + [429]
     refused = shop("ben", "GET", "/v1/me")
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
-    # Of queries only those are counted and limited that could be charged.
+    # The rate limit counts and refuses only queries that could be charged. So the first two queries
+    # get another error.
     assert ask(shop, "nowhere", "ben").status_code == 404
     assert ask(shop, "triangle", "ben", epsilon="50").status_code == 403
     assert ask(shop, "triangle", "ben").status_code == 429
@@ -160,7 +162,7 @@ def test_a_few_analysts_never_keep_the_others_out() -> None:
     for analyst in range(4):
         for _ in range(4):
             gate.enter(analyst)
-    # The fifth has a fifth of the total.
+    # Five analysts have queries, so the fifth may have a fifth of the total of 16, which is 3.
     for _ in range(3):
         gate.enter(4)
     with pytest.raises(Busy):
@@ -170,7 +172,8 @@ def test_a_few_analysts_never_keep_the_others_out() -> None:
         gate.enter(0)
     for analyst in range(5, 16):
         gate.enter(analyst)
-    # The later ones had ever smaller shares, and the share of a seventeenth is none.
+    # With each new analyst the equal share became smaller. For a seventeenth it would be 16 // 17 =
+    # 0.
     assert gate.total == 29
     with pytest.raises(Busy):
         gate.enter(16)

@@ -62,7 +62,7 @@ def test_one_candidate_costs_a_quarter_of_rho_where_accounts_count_in_it() -> No
     assert plain.charge.rho_femto == pure_femto(NANO // 4)
     assert in_rho.charge.rho_femto == 10**15 // 4**2 // 8
     assert request.canonical == selected().canonical
-    # What is named is taken in every account.
+    # A selector that the request names is used in every account. Only the default differs.
     named = selected("permute_and_flip").priced(dataset, True)
     assert named.charge == plain.charge
     assert request.priced(dataset, True) is in_rho or request.priced(dataset, True).in_rho

@@ -14,9 +14,9 @@ from app.engine.deadlines import Clock
 from app.engine.schedule import LIGHT, LIGHT_BURST, LONG, QUANTUM, Schedule, Ticket
 from app.engine.scheduler import Scheduler
 
-#: (arrival, analyst, length) of each query of a load, in order of arrival.
+#: The load of a scheduler: (arrival, analyst, length) of each query, in order of arrival.
 Load = list[tuple[float, int, float]]
-#: (begin, end) of each query.
+#: The instants (begin, end) of each query of a load.
 Instants = list[tuple[float, float]]
 
 HEAVY = 1.0
@@ -39,7 +39,7 @@ def driven(
     pending = sorted([*polls, *(arrival for arrival, _, _ in load)])
     rest = iter(zip(load, tickets, strict=True))
     coming = next(rest, None)
-    #: A heap of the instants at which running work ends, each with a tie-break and its query.
+    #: A heap of the instants at which running queries end, each with a tie-break and its query.
     ends: list[tuple[float, int, Ticket]] = []
     while pending or ends or schedule.next_instant() is not None:
         instants = [*pending[:1], *(instant for instant, _, _ in ends[:1])]
@@ -197,7 +197,7 @@ def test_light_queries_begin_at_once_up_to_their_share_and_are_shared_fairly() -
     schedule.advance(4.0)
     last = crowd[-1].begin
     assert last is not None
-    # All of them have half a processor.
+    # All light queries together get a quarter of the two processors, which is half a processor.
     assert last == pytest.approx(1.0 + (400 * LIGHT - LIGHT_BURST) / 0.5, abs=0.02)
 
 
@@ -257,7 +257,8 @@ def test_a_query_that_was_cancelled_holds_nobody_up() -> None:
         assert scheduler.cancel(gone)
         assert first.cancelled()
         scheduler.finish(running, now + 0.05)
-        # Neither delays of the event loop nor the end of the work are observable.
+        # The next query begins at the deadline of the one before it. So neither delays of the event
+        # loop nor the end of the work are observable.
         assert await second == now + 0.05
         assert not scheduler.cancel(last)
 

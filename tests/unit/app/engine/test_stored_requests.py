@@ -126,7 +126,8 @@ def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:
         assert isinstance(paid, Reservation)
         assert world.ledger.settle(paid, status=201, body=b"the answer", release_us=0)
         same, other = read(one["body"]), read(dearer(one["body"]))
-        # A version with one more field writes another text, so its hash is another one.
+        # A version of the service with one more request field writes another canonical text of the
+        # same request, so the hash differs.
         hash = sha256(same.canonical + b"more").digest()
         lookup = QueryLookup(database, world.datasets, world.ledger.ledger)
         replay = Replay(paid.query_id, 201, b"the answer")

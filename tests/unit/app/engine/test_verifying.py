@@ -60,7 +60,7 @@ def entries_read(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def scheduled(verifier: Verifier) -> None:
-    verifier._verify(requested=False)  # what its thread does after an interval
+    verifier._verify(requested=False)  # The thread of the verifier calls this after each interval.
 
 
 def test_a_later_run_reads_new_entries_alone_and_never_says_valid(
@@ -75,7 +75,7 @@ def test_a_later_run_reads_new_entries_alone_and_never_says_valid(
     assert len(entries_read) > 80
     assert contents(world.database) == stored
     entries_read.clear()
-    # A later process goes on from what the file says.
+    # A later process reads in the file of heads how far the ledger was verified, and goes on there.
     later = Verifier(world.database, HeadsLog(log.path), 3600, YEAR)
     scheduled(later)
     assert later.latest is not None
@@ -151,7 +151,7 @@ def test_a_contradiction_is_not_forgotten_by_a_run_that_does_not_read_it(
             scheduled(verifier)
             verifier._whole = YEAR
             scheduled(verifier)
-        # One line, however often the same contradiction is found.
+        # The same contradiction in the ledger is logged once, however often a run finds it.
         assert [line["log_level"] for line in lines] == ["critical"]
         assert verifier.latest is not None
         assert verifier.latest.first_bad is not None
@@ -165,7 +165,8 @@ def test_a_contradiction_is_not_forgotten_by_a_run_that_does_not_read_it(
 def test_a_request_waits_for_a_run_that_begins_after_it(
     world: World, log: HeadsLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Small enough to be read as a whole, on however slow a machine.
+    # A request reads the whole ledger if the last complete run was quick. With this limit it counts
+    # as quick on any machine.
     monkeypatch.setattr(verifying, "QUICK", PATIENCE)
     world.ready()
     verifier = Verifier(world.database, log, 3600, YEAR)
@@ -180,7 +181,8 @@ def test_a_request_waits_for_a_run_that_begins_after_it(
         assert second is not None
         assert (len(first.accounts), len(second.accounts)) == (2, 4)
         assert second.whole
-        # Analysts cannot make the files grow by requests.
+        # Verification on request writes nothing to the file of heads, so that analysts cannot make
+        # it grow.
         assert log.path.read_bytes().count(b"\n") == 1
     finally:
         verifier.close()
@@ -240,7 +242,7 @@ def test_requests_that_are_given_up_leave_nothing_behind(
         last = verifier.request()
         assert verifier._waiting == [last]
         go_on.set()
-        last.result(PATIENCE)  # the thread goes on after futures that were cancelled
+        last.result(PATIENCE)  # The thread must go on although callers cancelled their futures.
     finally:
         go_on.set()
         verifier.close()
@@ -258,7 +260,8 @@ def test_after_a_run_that_failed_nothing_is_shown_as_valid(
     counts: bool,
 ) -> None:
     """A tamperer could otherwise keep an old outcome by a row that ends every later run."""
-    # On a loaded machine a run takes seconds, and the next ones would wait for ten times as long.
+    # Without this, the next verification on request would wait ten times as long as the last one
+    # took, which is seconds on a busy machine.
     monkeypatch.setattr(verifying, "SHARE", 0)
     failing = pytest.MonkeyPatch()
     verifier = Verifier(world.database, log, 3600, YEAR)
@@ -335,7 +338,8 @@ def test_each_caller_sees_the_extent_of_their_own_accounts(world: World) -> None
 
     limited = replace(ana, scope=KeyScope(datasets=frozenset({first.id})))
     auditor = world.users.create("otto", ["auditor"], actor=world.admin)[0]
-    # One outcome serves all of them, in both orders.
+    # All callers share one outcome of the verification. The second round shows that no caller
+    # changes what another one sees.
     for _ in range(2):
         assert [extent(user) for user in (auditor, ana, ben, limited, world.owner)] == [
             (5, 7),

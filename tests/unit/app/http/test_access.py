@@ -15,7 +15,7 @@ from tests.support.service import Service
 
 PEOPLE = {"ada": "admin", "olga": "owner", "ana": "analyst", "otto": "auditor"}
 
-#: The contract: method and path → allowed roles; "key" is any valid key, "" needs no key.
+#: The roles that may use each method and path. "key" is any valid key, "" needs no key.
 CONTRACT = {
     "GET /healthz": "",
     "GET /readyz": "",
@@ -78,7 +78,7 @@ def routes(application: FastAPI) -> dict[str, Route]:
     return {
         f"{method} {route.path}": route
         for route in routes_of(application)
-        if not isinstance(route, Page)  # tests/unit/app/dashboard/test_access.py
+        if not isinstance(route, Page)  # Pages are tested in dashboard/test_access.py.
         for method in route.methods or ()
     }
 
@@ -152,7 +152,7 @@ def test_every_problem_has_its_shape_and_an_explanation(
 
 
 def test_no_parameter_is_ignored(people: Service, application: FastAPI) -> None:
-    """An unknown parameter is reported before all other errors except a wrong role."""
+    """An unknown parameter is reported before all errors but a wrong role and an invalid body."""
     count = 0
     for name, route in routes(application).items():
         if route.access.public:
@@ -163,7 +163,7 @@ def test_no_parameter_is_ignored(people: Service, application: FastAPI) -> None:
         errors = people(who, method, f"{path}?limits=1&x%00=2", **sent).json().get("errors", [])
         loc = [error["loc"] for error in errors]
         if loc and loc[0][0] == "body":
-            continue  # The role is checked before.
+            continue  # Here the empty body is invalid and is refused before the parameters.
         assert loc == [["query", "limits"], ["query", "x?"]], name
         count += 1
     assert count > 15

@@ -54,7 +54,8 @@ def test_the_longest_wait_makes_room(run: Callable[..., None]) -> None:
         guard = connections()
         first, second, third, _fourth = enter(guard, 4)
         guard.begin(first, None)
-        guard.begin(first, Wait.HEAD)  # it had its reply and waits since now
+        # The first connection got its reply. From now on it waits for the next request.
+        guard.begin(first, Wait.HEAD)
         guard.begin(second, Wait.BODY)
         enter(guard, 1)
         assert [one.aborted for one in (first, second, third)] == [False, False, True]
@@ -70,7 +71,7 @@ def test_a_connection_that_sends_a_body_makes_room_last(run: Callable[..., None]
         guard.begin(active, Wait.BODY)
         guard.begin(stalled, Wait.BODY)
         guard.begin(reader, Wait.READ)
-        guard.begin(active, Wait.BODY)  # one more part arrives
+        guard.begin(active, Wait.BODY)  # One more part of a request body arrives.
         for victim in (reader, stalled, active):
             assert not victim.aborted
             (new,) = enter(guard, 1)
@@ -181,7 +182,7 @@ def test_a_stop_waits_for_the_service_and_for_no_client(run: Callable[..., None]
         guard.begin(work, None)
         guard.stop()
         for _ in range(round(STOP / SWEEP) + 2):
-            guard.begin(body, Wait.BODY)  # it goes on in small parts
+            guard.begin(body, Wait.BODY)  # A request body goes on in small parts.
             await asyncio.sleep(SWEEP)
         assert [one.aborted for one in (head, reader, body, work)] == [True, True, True, False]
 

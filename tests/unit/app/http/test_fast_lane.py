@@ -87,10 +87,11 @@ class Checked:
 def test_the_lane_and_the_route_reply_alike(
     sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Both windows of the rate limit end at the same time, so Retry-After is equal too.
+    # The clock stands still, so the rate limits of both services end at the same time and Retry-
+    # After is equal.
     monkeypatch.setattr("app.engine.admission.time", SimpleNamespace(monotonic=lambda: 0.0))
     lane, route = Checked(fast_lane=True), Checked(fast_lane=False)
-    for _ in range(11):  # the rate limit, too, is reached alike
+    for _ in range(11):  # The last requests exceed the rate limit on both paths.
         assert lane(**sent) == route(**sent)
 
 

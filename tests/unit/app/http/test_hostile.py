@@ -143,7 +143,8 @@ def test_hostile_names_in_paths_are_not_found(
     for route in routes_of(application):
         if route.access.public or not route.param_convertors or route.body_field is not None:
             continue
-        if isinstance(route, Page):  # need a session: tests/unit/app/dashboard/test_access.py
+        # Pages need a session and are tested in dashboard/test_access.py.
+        if isinstance(route, Page):
             continue
         path = route.path.format(**dict.fromkeys(route.param_convertors, name))
         headers = {"Content-Type": "text/csv"}
@@ -162,7 +163,7 @@ def test_hostile_filters_of_lists_are_a_422(
         for route in routes_of(application)
         if filter_name in {parameter.name for parameter in route.dependant.query_params}
         and not route.param_convertors
-        and not isinstance(route, Page)  # tests/unit/app/dashboard/test_access.py
+        and not isinstance(route, Page)  # Pages are tested in dashboard/test_access.py.
     ]
     assert len(lists) >= 2
     for route in lists:

@@ -149,7 +149,8 @@ def test_the_models_of_the_service_take_every_example(
         who = callers.get(path, "ada" if "users" in path else "olga")
         for example in examples(operation):
             reply = people(who, verb, re.sub(r"{\w+}", "absent", path), json=example)
-            # Named objects may be absent or taken; the form of the example must be valid.
+            # The objects that an example names may be absent or exist already. Only the form of the
+            # example must be valid.
             assert reply.status_code in (201, 404, 409), (name, reply.text)
 
 
@@ -185,7 +186,7 @@ def test_every_reply_carries_the_security_headers(client: TestClient) -> None:
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        # A page may load resources only from this origin, and JSON none at all.
+        # A page may load resources from its own origin only. A JSON reply may load none at all.
         page = path in ("/docs", "/static/docs.js")
         assert ("script-src 'self'" in policy) == page
         assert ("cross-origin-opener-policy" in headers) == page

@@ -205,7 +205,8 @@ def test_a_head_that_does_not_end_is_closed_in_time(
             await asyncio.sleep(1)
             assert not wire.is_closing()
             if sent.endswith(b"\n"):
-                wire.protocol.data_received(b"a: b\r\n")  # small parts prolong nothing
+                # Small parts do not prolong the time for a head.
+                wire.protocol.data_received(b"a: b\r\n")
         await asyncio.sleep(3)
         assert wire.is_closing()
         assert wire.sent[: len(status)] == status
@@ -223,7 +224,7 @@ def test_a_reply_that_nobody_reads_is_given_up(run: Callable[[Play], None]) -> N
         await asyncio.sleep(HEAD_SECONDS + 2)
         early = wire.aborted
         await asyncio.sleep(STALL)
-        wire.protocol.resume_writing()  # the task of the request would never end otherwise
+        wire.protocol.resume_writing()  # Without this the task of the request would never end.
         assert (early, wire.aborted) == (False, True)
 
     run(play)
@@ -236,7 +237,7 @@ def test_a_closed_connection_whose_reply_nobody_reads_is_aborted(
         wire = Door(echo).connect()
         wire.protocol.data_received(GET + b"\r\n")
         await asyncio.sleep(0.1)
-        wire.unread = 1000  # less than what makes the transport pause
+        wire.unread = 1000  # This is less than what makes the transport pause writing.
         await asyncio.sleep(6)
         assert (wire.closing, wire.aborted) == (True, False)
         await asyncio.sleep(HEAD_SECONDS)
@@ -248,7 +249,7 @@ def test_a_closed_connection_whose_reply_nobody_reads_is_aborted(
 def test_a_refusal_that_nobody_reads_is_given_up(run: Callable[[Play], None]) -> None:
     async def play() -> None:
         wire = Door(echo).connect()
-        wire.unread = 1000  # the refusal stays in the buffer
+        wire.unread = 1000  # The client does not read the refusal, so it stays in the buffer.
         wire.protocol.data_received(GET)
         await asyncio.sleep(HEAD_SECONDS + 3)
         assert wire.sent.startswith(b"HTTP/1.1 408 ")

@@ -174,7 +174,7 @@ def test_validation_errors_never_repeat_values(client: TestClient, body: Any) ->
     errors = reply.json()["errors"]
     assert all(set(e) == {"loc", "type", "msg"} for e in errors)
     assert not any("MARKER" in e["msg"] for e in errors)
-    # The name of an unknown field is the one thing shown, and only its plain characters.
+    # Of a request, an error shows only the name of an unknown field, and only its plain characters.
     where = [part for e in errors for part in e["loc"] if "MARKER" in str(part)]
     assert where in ([], ["MARKER?"])
 

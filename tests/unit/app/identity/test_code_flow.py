@@ -76,7 +76,8 @@ def test_a_provider_is_read_once_a_minute_and_believed_for_an_hour(
         provider.description, provider.now = DESCRIPTION, provider.now + BETWEEN
         assert await ended() == {code_flow.Endpoints}
         assert provider.reads == 2
-        # It fails, or says what is not used: what it said before is believed.
+        # The provider fails, or its description lacks the token endpoint. Its last valid
+        # description stays in use for a time.
         for description in (None, DESCRIPTION | {"token_endpoint": None}):
             provider.description, provider.now = description, provider.now + FRESH + 1
             assert await ended() == await ended() == {code_flow.Endpoints}
@@ -120,7 +121,8 @@ def test_codes_of_one_address_keep_no_other_from_signing_in(
     monkeypatch.setattr(code_flow, "PATIENCE", 2.0)
     ended = asyncio.run(play())
     assert ended[:100].count(ProviderAway) == 100 - EXCHANGES_OF_ONE
-    assert ended[100:] == [SignInRefused] * 2  # their codes were sent to the provider
+    # The codes from other addresses were sent to the provider.
+    assert ended[100:] == [SignInRefused] * 2
     assert not flow._exchanges
 
 

@@ -90,7 +90,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    # The name in this one module: the service and the provider keep the true time.
+    # Only the client module gets this clock. The service and the provider keep the true time.
     monkeypatch.setattr("privypurse.device_flow.time", clock)
     return clock
 
@@ -123,7 +123,7 @@ def signed_in(provider: DeviceProvider, file: Path, who: str = "ana", **options:
 
 def test_a_person_signs_in_and_asks(provider: DeviceProvider, service: Service, file: Path) -> None:
     person = signed_in(provider, file, audience=AUDIENCE)
-    assert len(provider.forms) > 1  # It polled while nobody had answered.
+    assert len(provider.forms) > 1  # The client polled until the person agreed.
     with PrivyPurse(URL, person, transport=Through(service)) as purse:
         me = purse.me()
     assert (me.name.startswith("ana."), me.roles) == (True, ["analyst"])
@@ -137,7 +137,7 @@ def test_a_person_signs_in_and_asks(provider: DeviceProvider, service: Service, 
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     secret = json.loads(file.read_text())[URL]["access_token"]
     assert secret not in repr(person)
-    # Another program on this machine goes on without the provider.
+    # Another program on this machine reads the token from the file, without asking the provider.
     assert Login(URL, file).token() == secret
 
 
@@ -150,7 +150,7 @@ def test_a_notebook_outlives_its_token(
         clock.now += 3500
         assert notebook.me().name == name
         assert len(provider.tokens) == renewals
-        clock.now += 50  # Less than a minute before it expires.
+        clock.now += 50  # The token expires in less than a minute, so it is renewed.
         assert notebook.me().name == name
         assert [form["grant_type"] for form in provider.forms].count("refresh_token") == renewals
         # The provider replaced the refresh token, and the new one is stored.

@@ -79,7 +79,7 @@ def now() -> int:
     return int(time.time())
 
 
-#: Invalid tokens of strangers and broken providers; each differs in one point from a valid one.
+#: Invalid tokens of attackers and broken providers. Each differs in one point from a valid token.
 FORGED: dict[str, Forge] = {
     "none": lambda p: without_signature(p, alg="none", kid="rs256"),
     "none with a signature": lambda p: without_signature(p, alg="none", kid="rs256") + "AAAA",
@@ -165,7 +165,8 @@ def test_forged_tokens_are_refused_alike(service: Service, provider: Provider) -
             k: v for k, v in nothing.headers.items() if k not in per_request
         }, name
     assert service("root", "GET", "/v1/users").json() == before
-    # Only the first valid token made the service fetch keys; the others caused no request.
+    # Only the first valid token made the service fetch the signing keys. Forged tokens caused no
+    # request to the provider.
     assert provider.paths == ["/.well-known/openid-configuration", "/keys"]
 
 
@@ -198,12 +199,13 @@ def test_a_query_is_paid_and_answered(service: Service, provider: Provider) -> N
         },
     }
     ask = {"method": "POST", "path": "/v1/queries", "json": body}
-    assert me(service, provider.token(), **ask).status_code == 404  # not granted yet
+    # The dataset is not granted yet.
+    assert me(service, provider.token(), **ask).status_code == 404
     assert service.grant("olga", "triangle", name).status_code == 200
     reply = me(service, provider.token(), **ask)
     assert reply.status_code == 201, reply.text
     assert reply.json()["remaining"] == {"epsilon": "0.5", "delta": "0"}
-    # Another subject, or the same subject of another issuer, is another user.
+    # A token with another subject, or with this subject and another issuer, is of another user.
     other = me(service, provider.token(sub="auth0|bo"), "/v1/queries")
     assert other.json()["items"] == []
 
@@ -220,7 +222,7 @@ def test_roles_are_those_of_the_token(service: Service, provider: Provider) -> N
         users = service("root", "GET", "/v1/users").json()["items"]
         return next(user["roles"] for user in users if user["name"] == name)
 
-    # The roles of the latest issued token count, in whatever order tokens are used.
+    # The roles of a user are those in the latest issued token, in whatever order tokens are used.
     assert stored_roles() == ["auditor", "owner"]
     for others in ([], ["analyst", "admin", "Privypurse-Admin", 7, None]):
         assert me(service, provider.token(roles=others)).status_code == 401
@@ -254,7 +256,8 @@ def test_the_provider_alone_gives_roles_and_there_are_no_keys(
         me(service, token, f"/v1/users/{name}/keys", method="POST"),
     ):
         assert (reply.status_code, reply.json()["type"]) == (409, "/problems/managed-elsewhere")
-    # An admin by token does not count: the last admin with a key cannot be removed.
+    # An admin who signs in by token does not count as an admin with a key. So the last admin with a
+    # key cannot be disabled.
     last = me(service, token, "/v1/users/admin", method="PATCH", json={"disabled": True})
     assert (last.status_code, last.json()["type"]) == (409, "/problems/last-admin")
 
@@ -312,10 +315,11 @@ def test_keys_come_and_go(service: Service, provider: Provider, clock: Clock) ->
     assert me(service, provider.token()).status_code == 401
     provider.keys = {"keys": [public("RS256")]}
     clock.now += published.BETWEEN - 1
-    assert me(service, provider.token()).status_code == 401  # within the minute
+    # Signing keys are fetched at most once a minute.
+    assert me(service, provider.token()).status_code == 401
     clock.now += 2
     assert me(service, provider.token()).status_code == 200
-    # A withdrawn key is dropped from the cache.
+    # The service no longer accepts a signing key that the provider has withdrawn.
     assert me(service, provider.token("ES256")).status_code == 401
     provider.keys = old
     clock.now += published.FRESH + 1
@@ -351,7 +355,7 @@ def test_a_broken_provider_is_a_refusal(
     vars(provider).update(status=200, keys=good)
     clock.now += published.BETWEEN + 1
     assert me(service, provider.token()).status_code == 200
-    # While the provider is down, cached keys are trusted for a limited time.
+    # While the provider is down, its cached signing keys are trusted for a limited time.
     vars(provider).update(status=500)
     clock.now += published.FRESH + 1
     with capture_logs() as lines:

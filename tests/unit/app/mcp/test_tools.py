@@ -176,7 +176,7 @@ def test_every_role_sees_what_it_sees_over_the_api(granted: Service) -> None:
         seen = agent.call("answers", id=paid["id"])
         assert seen == granted(who, "GET", f"/v1/queries/{paid['id']}").json() or who == "ada"
         assert "answer" not in seen
-    # An admin sees names alone, so no example that shows what a dataset holds.
+    # An admin sees only the name of a dataset. An example query would show which attributes it has.
     assert names["ada"] == {"dataset": {"name": "triangle"}, "kinds": []}
     assert names["olga"]["kinds"]
     assert granted.spent() == "0.1"

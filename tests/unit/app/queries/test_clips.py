@@ -21,7 +21,7 @@ from mechanisms.selection.dampening import scores
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 from tests.support.randomness import SeededRandomness
 
-#: Two hubs of 9 and 8 neighbours, three nodes of degree 3 or 4 below the clip, and leaves.
+#: The test graph has two hubs of 9 and 8 neighbours, three nodes of degree 3 to 5, and leaves.
 NODES, HUBS, MIDDLE = 24, {0, 1}, {2, 3, 4}
 EDGES = [(0, v) for v in range(2, 11)] + [(1, v) for v in range(11, 19)]
 EDGES += [(2, 19), (2, 20), (3, 21), (3, 22), (4, 23), (2, 3), (3, 4)]
@@ -58,7 +58,8 @@ def test_the_law_is_that_of_a_set_of_clipped_scores() -> None:
         counts[kind_of(answer["selected"])] += 1
     likely = {kind: p * runs for kind, p in law.items() if p * runs >= 5}
     assert set(likely) == {(2, 0), (1, 0), (1, 1), (0, 0)}
-    # χ² of three degrees of freedom exceeds 16.3 once in a thousand; the draws are always the same.
+    # χ² with three degrees of freedom exceeds 16.3 once in a thousand. The seed is fixed, so the
+    # test cannot fail by chance.
     assert sum((counts[kind] - e) ** 2 / e for kind, e in likely.items()) < 16.3
 
 

@@ -40,7 +40,7 @@ CONDITIONS: list[dict[str, Any]] = [
     {"all": [{"attribute": "age", "from": 40}, {"attribute": "town", "in": ["b", "c"]}]},
     {"any": [{"attribute": "age", "to": 25}, {"not": {"attribute": "town", "in": ["c"]}}]},
 ]
-#: A condition that no row meets.
+#: A condition of a query that no row of the table meets.
 NO_ROW: dict[str, Any] = {"attribute": "age", "in": [0.5]}
 STATISTICS: list[dict[str, Any]] = [
     {"statistic": "count"},
@@ -161,7 +161,8 @@ def test_statistics_where_are_those_of_other_libraries(
         assert 50 < len(numbers) < ROWS
         for statistic in STATISTICS:
             value = answer({**statistic, "where": where}, relation)["value"]
-            # Quantiles are selected from 2¹⁶ cells, or noisy by a gap of numbers divided by ε.
+            # A quantile is selected from 2¹⁶ cells. With smooth sensitivity it has noise of about
+            # the gap between two neighbouring numbers, divided by ε.
             away = 0.03 if "mechanism" not in statistic else 0.1
             assert value == pytest.approx(expected(statistic, numbers), abs=away), (
                 statistic,

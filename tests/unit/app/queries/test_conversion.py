@@ -49,12 +49,13 @@ def test_steps_add_up_to_the_charge_and_the_share_holds_it(
     try:
         native = as_add_remove(dataset, charge)
     except UnsupportedQuery:
-        # Only δ can be too small here; with δ = 0 the same ε is converted.
+        # Only a δ that is too small is refused here. With δ = 0 the same ε is converted.
         assert charge.delta_atto
         charge = PrivacyLoss(charge.epsilon_nano)
         native = as_add_remove(dataset, charge)
     assert total(native.steps) + native.loss == charge
-    # A person changes c records; each of them is two changes where records are replaced.
+    # A person changes this many records. Where records are replaced, each of them counts as two
+    # changes, a removal and an addition.
     changes = people * (2 if relation is NeighbouringRelation.REPLACE else 1)
     assert group_loss(native.loss, changes).fits(charge)
     assert native.dataset.neighbouring is NeighbouringRelation.ADD_REMOVE
@@ -77,7 +78,7 @@ def test_the_least_charge_leaves_the_loss(
 
 def test_a_replacement_runs_at_half_of_epsilon_and_its_part_of_delta() -> None:
     native = as_add_remove(table(NeighbouringRelation.REPLACE), PrivacyLoss.parse("2", "0.000001"))
-    # δ / (1 + e) = 10⁻⁶ / 3.718281828459045…
+    # At ε = 2 the mechanism gets δ / (1 + e^(ε/2)) = 10⁻⁶ / 3.718281828459045…
     assert native.loss == PrivacyLoss(NANO, 268_941_421_369)
     assert native.dataset.domain.max_rows == 10  # type: ignore[union-attr]
     assert "removal and an addition" in native.steps[0].what
@@ -106,7 +107,8 @@ def test_a_delta_that_is_lost_is_refused_with_the_least_that_is_not(
     epsilon: int, relation: NeighbouringRelation, people: int
 ) -> None:
     dataset, delta = table(relation, people), 1
-    # The charge is divided by the records of a person and then halved; both need δ.
+    # The charge is divided among the records of a person, and then halved for a replacement. Each
+    # of the two may refuse δ and suggest a larger one.
     while least := refusal(dataset, PrivacyLoss(epsilon, delta)):
         assert parse_units(least.removeprefix("at least "), 18) > delta
         delta = parse_units(least.removeprefix("at least "), 18)

@@ -41,8 +41,8 @@ DEGREE = {"utilities": [{"name": "degree"}]}
 COUNT = {"candidates": {"values_of": "sky"}, "utilities": [{"name": "count"}]}
 TREE = {"attributes": ["sky", "coat"], "class_attribute": "kind"}
 
-#: By kind, and by algorithm where it has several: a query of a graph or of the table below, and
-#: where the mechanism is entered that is given the loss.
+#: For each kind of query, and each of its algorithms, an example on a graph or on the table below,
+#: and the function of the mechanism that gets the loss.
 ENTRIES: dict[str, tuple[dict[str, Any], str]] = {
     "selection": ({"kind": "selection", **COUNT}, "app.queries.parts.scored_selection:select_top"),
     "top_k": (
@@ -177,7 +177,8 @@ def test_steps_add_up_and_the_mechanism_runs_at_the_converted_part(
     with pytest.raises(Entered) as entered:
         query.compute(QueryContext(none, dataset, charge, none, none))
     seen, loss = entered.value.dataset, entered.value.loss
-    # A person changes so many records; who takes a replacement for two changes says so.
+    # The loss is divided among the records of a person. A mechanism that counts a replacement as
+    # two changes gets a dataset under add/remove.
     converted = member_loss(charge, people)
     if seen.neighbouring is not dataset.neighbouring:
         assert (dataset.neighbouring, seen.neighbouring) == (REPLACE, ADD_REMOVE)
@@ -188,7 +189,7 @@ def test_steps_add_up_and_the_mechanism_runs_at_the_converted_part(
     assert people == 1 or loss != charge
 
 
-#: The ρ of queries of one release, from ε on one record.
+#: For kinds of query that make one release, the bound on ρ as a function of the ε of one record.
 RHO: dict[str, Callable[[Fraction], RhoBound]] = {
     "selection": Pure,
     "top_k": lambda ε: BoundedRange(ε / 2, 2),
@@ -225,7 +226,8 @@ def test_fewer_tables_than_expected_cost_no_more_than_was_charged() -> None:
     of_all = query_of({**body, "attributes": ["sky", "coat", "kind", "heat"]})
     (step,) = of_all.price(dataset, PrivacyLoss(NANO)).steps[-1:]
     assert isinstance(step.bound, LaplaceNoise)
-    # Four targets with one attribute each need four tables, or two that serve two targets each.
+    # The contexts of four targets, each of one attribute, are read from four tables of pairs. Two
+    # tables suffice if each serves two targets, and then each gets half of ε.
     assert step.bound == LaplaceNoise(step.loss.epsilon() / 2, 2, 1)
     (one,) = query_of({**body, "target": "sky"}).price(dataset, PrivacyLoss(NANO)).steps[-1:]
     assert one.bound == LaplaceNoise(one.loss.epsilon(), 1, 1)
@@ -246,7 +248,7 @@ def test_nobody_else_converts() -> None:
         if "def compute(" in path.read_text() and path != parts / "query.py"
     }
     assert computing <= importing["app.queries.parts.conversion"]
-    assert len(computing) >= len(QUERY_KINDS) - 1  # top_k computes as selection does
+    assert len(computing) >= len(QUERY_KINDS) - 1  # The kind top_k uses the compute of selection.
 
 
 TABLE: dict[str, Any] = {

@@ -60,7 +60,7 @@ def peak(records: Records, dataset: Dataset, body: dict[str, Any]) -> tuple[int,
     query = QUERY.validate_json(json.dumps(body))
     loss = PrivacyLoss(10**9, query.delta_atto())
     context = QueryContext(records, dataset, loss, SystemRandomness(), Inline())
-    query.compute(context)  # kernels are compiled, and caches are full
+    query.compute(context)  # The first run compiles kernels and fills caches.
     tracemalloc.start()
     try:
         query.compute(context)
@@ -126,11 +126,11 @@ def test_memory_of_every_example_is_bounded() -> None:
         for kind in QUERY_KINDS.values():
             for body in kind.examples.every(dataset):
                 if isinstance(records, GraphRecords) and kind.name == "statistic":
-                    continue  # it reads totals, which this ring lacks
+                    continue  # A statistic reads totals, which this graph lacks.
                 try:
                     taken, bound = peak(records, dataset, body)
                 except UnsupportedQuery:
-                    continue  # it is refused on so many candidates, before any work
+                    continue  # So many candidates are refused before any work.
                 assert taken <= bound, body
 
 

@@ -147,7 +147,8 @@ def test_with_much_epsilon_the_truth_comes_back(
     matrix = np.array(distance["matrix"])
     assert matrix[0, 1] > 0.4
     sizes = {"sky": 3, "coat": 2, "mood": 2, "heat": 5, "same": 1}
-    # Two levels of the coat differ by 1 each; nothing else differs by as much.
+    # Between sun and rain the shares of both levels of the coat differ by 1, and no other attribute
+    # differs by as much. So the distance is at least this.
     assert matrix[0, 1] >= math.sqrt(2 / sum(sizes[name] for name in distance["context"])) - 0.01
 
 
@@ -244,7 +245,8 @@ def test_mean_su_needs_a_public_lower_bound_on_rows(people: Service, least: dict
             assert reply.json()["type"].endswith("unsupported-query")
             assert "min_rows" in reply.text
     assert cluster(table, clusters=2, distance={"context": "mean_su"}).status_code == status
-    # The rule of the same name reads noisy tables, which need no such bound.
+    # The selection rule mean_su of the baseline reads noisy tables. It needs no public lower bound
+    # on the number of rows.
     assert ask(table, 1, context="baseline", selection_rule="mean_su").status_code == 201
     spent = table("ana", "GET", "/v1/budgets").json()["items"][0]["spent"]["epsilon"]
     assert spent == ("14" if status == 201 else "1")
@@ -324,11 +326,13 @@ def test_quotes_say_what_public_facts_predict(table: Service) -> None:
         target={"count_noise_scale": 5},
         query={"kind": "clustering", "clusters": 3, "encoding": "one_hot", "starts": 1},
     )
-    # Six releases, R = 5 attributes: 6·(1 + 5)/5 under add/remove, twice that under replace.
+    # A noise scale of 5 for six releases on 5 attributes needs ε = 6·(1 + 5)/5 under add/remove,
+    # and twice that under replace.
     needed = 14.4 if replace else 7.2
     assert float(reached["charge"]["epsilon"]) == pytest.approx(needed, rel=1e-6)
     for noise in (0.5, 5, 50):
-        # The rule takes more starts at a larger ε, whose shares are smaller again.
+        # By default a larger ε is divided among more starts of the clustering, so each start gets a
+        # smaller share. The target must be reached nevertheless.
         several = {"kind": "clustering", "clusters": 3, "encoding": "one_hot"}
         least = quote(target={"count_noise_scale": noise}, query=several)
         assert least["accuracy"]["count_noise_scale"] <= noise * 1.001

@@ -69,7 +69,7 @@ def test_a_heat_map_has_a_legend_from_the_closest_to_the_farthest() -> None:
     assert [shade.text for shade in shapes.legend] == ["0", "0.2", "0.4", "0.6", "0.8"]
     opacities = [shade.opacity for shade in shapes.legend]
     assert opacities == [1, 0.75, 0.5, 0.25, 0]
-    # The shade of a cell is that of its distance in the legend.
+    # A cell of the heat map has the shade that the legend shows for its distance.
     (opacity,) = {cell.opacity for cell in shapes.cells if cell.title == "a and b: 0.2"}
     assert opacity == opacities[1]
     assert shapes.legend[-1].x + 44 <= shapes.width

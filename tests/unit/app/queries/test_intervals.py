@@ -28,7 +28,8 @@ DOMAIN = TableDomain(
     max_rows=1000,
 )
 DATASET = Dataset("models", NeighbouringRelation.ADD_REMOVE, DOMAIN)
-#: Rows of both classes; both are alike in the other attribute.
+#: The numbers of rows of the two classes. In both classes half of the rows have each value of the
+#: attribute a.
 ROWS = (600, 380)
 CODES = np.repeat(np.arange(2, dtype=np.uint8), ROWS)
 RECORDS = TableRecords({"a": np.arange(sum(ROWS)).astype(np.uint8) % 2, "class": CODES}, {})
@@ -59,6 +60,7 @@ def test_counts_inside_models_are_in_their_intervals(name: str) -> None:
         for number, truth in numbers(answer):
             inside.append(number["low"] <= truth <= number["high"])
             away.append(number["value"] - truth)
-    # Below 0.93 of 1,500 a probability of 0.95 has a chance of 10⁻³, and above 0.975 one of 10⁻⁶.
+    # If each interval holds the truth with probability 0.95, less than 0.93 of 1,500 intervals hold
+    # it with probability 10⁻³, and more than 0.975 with probability 10⁻⁶.
     assert 0.93 <= np.mean(inside) <= 0.975
     assert abs(np.mean(away)) <= 5 * np.std(away) / len(away) ** 0.5

@@ -41,7 +41,8 @@ FACTS = {
     ),
     "prefix": Facts("p", "prefix", "prefix"),
 }
-#: A table that has open values as well; some forms have one more field there.
+#: A table with an open attribute, whose values are not listed in its description. Some forms have
+#: one more field for it.
 OPEN = Facts(
     "o",
     "table",

@@ -32,7 +32,7 @@ DESCRIPTION: dict[str, Any] = {
     "class_attribute": "sex",
     "cap": {"epsilon": "100000000", "delta": "0.5"},
 }
-#: The values sort by their bytes: "A10", "E11", "É1".
+#: The codes of visits. Answers list them in the order of their bytes: "A10", "E11", "É1".
 CODES = ["E11"] * 60 + ["A10"] * 30 + ["É1"] * 20 + ["Q99x"]
 ROWS = "code,sex,age\n" + "".join(f"{c},{'fm'[i % 3 == 0]},{i % 90}\n" for i, c in enumerate(CODES))
 DELTA = "0.000001"
@@ -104,7 +104,8 @@ def test_groups_have_sums_means_and_variances(visits: Service) -> None:
         cells = answer["cells"][f"{name}(age)"]
         for code, value, low, high in zip(codes, *cells.values(), strict=True):
             assert value == pytest.approx(exact(ages[code]), rel=1e-3, abs=1e-2)
-            # One interval in twenty misses, by a part of the little noise that there is.
+            # The noise is tiny at this ε. One interval of 95 % in twenty misses the truth, but by
+            # less than 0.01.
             assert low <= value <= high
             assert low - 0.01 <= exact(ages[code]) <= high + 0.01
     assert [step["delta"] for step in reply["steps"]].count(DELTA) == 1
@@ -114,7 +115,8 @@ def test_groups_have_sums_means_and_variances(visits: Service) -> None:
     assert table.to_pandas()["sum(age)"]["value"].tolist() == answer["cells"]["sum(age)"]["value"]
     clamped = ask(visits, aggregates=of_age[:1], non_negative=True, **query).json()["answer"]
     assert "raw" in clamped["cells"]["sum(age)"]
-    # A request without a count measures one, because the threshold needs it, and shows it.
+    # The threshold needs a count of each group. A request without a count measures and shows it
+    # too.
     assert clamped["cells"]["count"]["value"] == [len(ages[code]) for code in codes]
 
 
@@ -146,8 +148,9 @@ TOP: dict[str, Any] = {
     "delta": DELTA,
 }
 REFUSED: list[dict[str, Any]] = [
-    {"kind": "table", "by": ["code"]},  # without a delta
-    {"kind": "table", "by": ["sex"], "delta": DELTA},  # a delta for nothing
+    {"kind": "table", "by": ["code"]},  # A table by open values needs a delta.
+    # Without open values the delta would be charged for nothing.
+    {"kind": "table", "by": ["sex"], "delta": DELTA},
     {
         "kind": "table",
         "by": ["code"],
@@ -173,7 +176,8 @@ REFUSED: list[dict[str, Any]] = [
     },
     {"kind": "selection", "candidates": {"values_of": "code"}, "utilities": [{"name": "count"}]},
     {**TOP, "delta": "0"},
-    {**TOP, "candidates": {"values_of": "sex"}},  # a delta for nothing
+    # Without open values the delta would be charged for nothing.
+    {**TOP, "candidates": {"values_of": "sex"}},
     {**TOP, "utilities": [{"name": "count", "weight": 2}]},
     {**TOP, "utilities": [{"name": "information_gain"}]},
     {**TOP, "objective": "pareto"},
@@ -211,7 +215,7 @@ def test_the_most_frequent_values_come_back_in_order_above_the_threshold(visits:
     assert (answer["ordered"], answer["order_preserving"]) == (True, True)
     assert body["charge"]["delta"] == DELTA
     assert sum(float(step["delta"]) for step in body["steps"]) == pytest.approx(float(DELTA))
-    # A value of one record stays away even where k has room for it.
+    # A value that occurs in only one record is not answered, even where k has room for it.
     every = ask(visits, **{**TOP, "k": 1000}).json()["answer"]
     assert every["selected"] == ["E11", "A10", "É1"]
     text = ENVIRONMENT.get_template("top_k/answer.html")
@@ -228,11 +232,12 @@ def test_a_quote_of_open_values_says_the_threshold_and_an_empty_answer_is_one(
     quote = ask(visits, "1", "quotes", **TOP).json()
     assert quote["accuracy"]["threshold"] == 15
     assert quote["resolved"] == {"sensitivity": "global", "selector": "laplace"}
-    # All noisy counts together: 2·p^(m+1)/(1+p) ≤ 1 − 0.95^(1/1000) first holds at m = 10.
+    # The error of up to 1,000 noisy counts together is at most m = 10 with 95 %: this is the least
+    # m with 2·p^(m+1)/(1+p) ≤ 1 − 0.95^(1/1000) for p = 1/e.
     assert (quote["accuracy"]["value_error"], quote["accuracy"]["score_below_best"]) == (10, 20)
     target = {"dataset": "visits", "target": {"score_below_best": 3}, "query": TOP}
     assert visits("ana", "POST", "/v1/quotes", json=target).status_code == 422
-    # At this ε the threshold is above 10⁷ and no noise reaches it.
+    # At this ε a count must exceed a threshold above 10⁷ to be answered, which no noise reaches.
     reply = ask(visits, "0.000001", **TOP).json()
     answer = reply["answer"]
     assert (answer["selected"], answer["values"]["value"]) == ([], [])

@@ -31,7 +31,7 @@ VISITS: dict[str, Any] = {
     "class_attribute": "ward",
     "cap": {"epsilon": "1000000000"},
 }
-#: Five persons with one to five wards' visits each; the last has forty more rows.
+#: The visits of five persons, who have one to five visits each. The last person has forty more.
 ROWS = [(f"p{i}", "abc"[(i + j) % 3], j) for i in range(5) for j in range(i + 1)]
 ROWS += [("p4", "a", j) for j in range(40)]
 KEPT = 1 + 4 * 2
@@ -85,7 +85,8 @@ def test_persons_are_counted_once_per_cell_and_their_totals_are_no_sums(visits: 
     assert "raw" not in total["cells"]["persons"]
     noise = ask(visits, measured, epsilon=1).json()["answer"]["noise"]
     scales = {(one["what"], one["by"] is None): one["scale"] for one in noise}
-    # Four equal shares: a person is in two of three cells at most, and once in the total.
+    # The counts of rows and of persons, by ward and in total, get ε/4 each. A person changes at
+    # most two wards (a scale of 2/(1/4) = 8) and one total (a scale of 4).
     assert scales["persons", True] == pytest.approx(8, rel=1e-6)
     assert scales["persons", False] == pytest.approx(4, rel=1e-6)
 
@@ -94,7 +95,8 @@ def test_the_price_of_persons_is_the_charge(visits: Service) -> None:
     table = {"kind": "table", "by": ["ward"], "aggregates": [{"name": "persons"}]}
     quote = ask(visits, table, "quotes", 1).json()
     assert sum(Decimal(step["epsilon"]) for step in quote["steps"]) == 1
-    # Two cells at rate ε/2 each, and nothing for the step that holds the rest of the charge.
+    # A person changes at most two cells, whose noise has the rate ε/2. The step that holds the rest
+    # of the charge releases nothing and costs no ρ.
     (rho,) = (Decimal(step["rho"]) for step in quote["steps"] if Decimal(step["rho"]))
     assert float(rho) == pytest.approx(2 * float(pure_rho(Fraction(1, 2))), rel=1e-6)
     assert "kept rows, at most 2 a person" in quote["accuracy"]["explanation"]

@@ -32,7 +32,7 @@ GROWN: dict[str, Any] = {
         },
     },
 }
-#: A leaf as earlier versions stored it.
+#: A leaf of a decision tree in the form that earlier versions stored.
 PLAIN: dict[str, Any] = {"label": "yes", "counts": {"yes": 120, "no": -3}}
 FOUND: dict[str, Any] = {
     "attribute": "age",
@@ -75,7 +75,7 @@ def test_text_has_one_line_a_branch_whatever_the_names() -> None:
 def test_graphviz_has_every_node_and_edge(trees: list[Any]) -> None:
     written = FORMATS["dot"].write({"trees": trees})
     strings = r'"(?:[^"\\]|\\.)*"'
-    # Without its quoted texts the output follows a plain grammar.
+    # Without quoted texts, each line of the Graphviz output must match this simple grammar.
     for line in re.sub(strings, '""', written).splitlines():
         assert re.fullmatch(
             r"digraph trees \{|\}|  (node|edge) \[.*\];"
@@ -96,7 +96,7 @@ def test_a_drawing_is_plain_svg_inside_its_frame(trees: list[Any]) -> None:
     root = ElementTree.fromstring(written)
     names = {element.tag.partition("}")[2] for element in root.iter()}
     assert names <= {"svg", "title", "rect", "path", "text"}
-    # The content security policy of the service allows no style, script or address.
+    # The content security policy of the service allows no style, script or address in a drawing.
     attributes = {name for element in root.iter() for name in element.attrib}
     assert not attributes & {"style", "class", "href"}
     assert not any(name.startswith("on") for name in attributes)

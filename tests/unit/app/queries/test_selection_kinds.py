@@ -28,7 +28,7 @@ TABLE: dict[str, Any] = {
     "class_attribute": "paid",
     "cap": {"epsilon": "100000", "delta": "0"},
 }
-#: Sex decides who is paid; the town of all but one is b.
+#: Table rows in which sex alone decides who is paid. The town is b in all rows but one.
 ROWS = "sex,town,age,paid\n" + "".join(
     f"{'f' if i % 2 else 'm'},{'b' if i else '?'},{i % 100},{'yes' if i % 2 else 'no'}\n"
     for i in range(400)

@@ -25,14 +25,14 @@ from tests.support.service import Service
 
 PAIR = [{"name": "degree"}, {"name": "egocentric_density"}]
 SUM = [{"name": "degree", "weight": 2}, {"name": "egocentric_density", "weight": -300}]
-#: Objective, utilities, and Δ in units of the utility where one utility is asked for.
+#: The objective of a query, its utilities, and the sensitivity Δ of a single utility.
 ASKED: list[tuple[str, list[dict[str, Any]], float | None]] = [
     ("single", [{"name": "degree"}], 1),
     ("single", [{"name": "egocentric_betweenness"}], 3),
     ("weighted_sum", SUM, None),
     ("pareto", PAIR, None),
 ]
-#: Selector → the number of candidates that can be drawn wrongly, as in ``_misses``.
+#: A factor of each selector in the bound on the probability that a draw is far below the best.
 MISSES = {"exponential": 1.0, "permute_and_flip": 0.5}
 
 
@@ -59,7 +59,8 @@ def test_it_is_in_units_of_the_score(graph: Service) -> None:
         expected = log(3 * 4 * MISSES[selector] / (1 - CONFIDENCE))
         constant = utilities == [{"name": "degree"}]
         if constant:
-            expected /= 2  # an edge moves all degrees one way: half the noise
+            # An edge changes all degrees in one direction, so half of the noise suffices.
+            expected /= 2
         for variant in variants:
             accuracy = quote(graph, epsilon=6, query=variant)["accuracy"]
             assert accuracy["confidence"] == CONFIDENCE
@@ -80,7 +81,7 @@ def test_the_epsilon_for_an_error_reaches_it(graph: Service) -> None:
         query = {**kind, "utilities": utilities, "objective": objective}
         for error in (0.5, 3.0):
             reached = quote(graph, target={"score_below_best": error}, query=query)
-            # Predictions have four digits.
+            # A predicted error has four digits.
             assert reached["accuracy"]["score_below_best"] == pytest.approx(error, rel=1e-3)
             direct = quote(graph, epsilon=reached["charge"]["epsilon"], query=query)
             assert direct == reached
@@ -88,7 +89,7 @@ def test_the_epsilon_for_an_error_reaches_it(graph: Service) -> None:
 
 RECORDS = records_of(graph_of(7, [(0, v) for v in range(1, 7)] + [(1, 2), (2, 3), (1, 3), (4, 5)]))
 DATASET: Dataset = dataset_of(7, 6)
-#: The other two are among the slow tests.
+#: All sensitivities. Two of them are tested in slow runs only.
 EVERY_SENSITIVITY = [
     Sensitivity.GLOBAL,
     Sensitivity.LOCAL,
@@ -138,7 +139,8 @@ def test_a_quote_says_where_the_passes_of_a_pareto_score_clip_it(graph: Service)
         assert small["epsilon_least"] == pytest.approx(4 * (log(5 * 2) + 3) / 4, rel=1e-3)
         large = quote(graph, epsilon="50", query=clipped)["accuracy"]
         assert large["score_below_best"] < 5
-        # With fewer passes than draws no ε suffices.
+        # Scores further below the best than the number of passes count alike. So one pass is too
+        # few for two draws, at any ε.
         few = quote(graph, epsilon="50", query={**clipped, "passes": 1})["accuracy"]
         assert few["epsilon_least"] is None
         body = {"dataset": "triangle", "query": clipped, "target": {"score_below_best": 5}}

@@ -27,7 +27,7 @@ from mechanisms.selection.split import SPLITS, split_at
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 from tests.support.randomness import SeededRandomness
 
-#: The degrees are 4, 3, 2, 2, 1.
+#: A graph of five nodes with the degrees 4, 3, 2, 2 and 1.
 GRAPH = graph_of(5, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3)])
 DEGREES = (4, 3, 2, 2, 1)
 DATASET = dataset_of(5, 4)
@@ -61,7 +61,8 @@ def test_the_law_is_that_of_a_set_and_then_of_one_out_of_it() -> None:
     body = query(stages={"shortlist": 2, "share": 0.3})
     runs = 600
     counts = Counter(one["selected"][0] for one in answers(body, LOSS, runs))
-    # χ² of four degrees of freedom exceeds 18.5 once in a thousand; the draws are always the same.
+    # χ² with four degrees of freedom exceeds 18.5 once in a thousand. The seed is fixed, so the
+    # test cannot fail by chance.
     assert sum((counts[r] - runs * p) ** 2 / (runs * p) for r, p in law.items()) < 18.5
 
 
@@ -99,7 +100,8 @@ def test_what_auto_takes_and_whether_the_order_is_kept() -> None:
         assert (answer["resolved"], answer["order_preserving"]) == (price.resolved, keeps_order)
 
 
-#: Hubs whose leaves are their own: the order by degree is that by betweenness.
+#: The numbers of leaves of eight separate stars. Their hubs have the same order by degree and by
+#: betweenness.
 HUBS = (40, 36, 32, 28, 24, 20, 16, 12)
 STARS = graph_of(
     sum(HUBS) + len(HUBS),
@@ -185,7 +187,7 @@ def test_too_many_tosses_for_a_set_leave_one_stage() -> None:
     loss = PrivacyLoss.parse("1000")
     assert split_at("egocentric_betweenness", 50, loss, 10**5) is not None
     assert split_at("egocentric_betweenness", 50, loss, 10**7) is None
-    # A shortlist of seven out of six is none.
+    # A shortlist of seven candidates out of six is impossible, so the selection has one stage.
     assert split_at("egocentric_betweenness", 5, PrivacyLoss.parse("100"), 6) is None
 
 

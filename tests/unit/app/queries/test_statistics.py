@@ -29,7 +29,7 @@ TABLE: dict[str, Any] = {
     ],
     "cap": {"epsilon": "100000000", "delta": "0.9"},
 }
-#: Ages 0 … 99 four times over, one of them missing; pay is ten times the age.
+#: A table with the ages 0 … 99 four times, one of them missing. Pay is ten times the age.
 ROWS = "town,age,pay\n" + "".join(
     f"{'ab?'[i % 3]},{i % 100 if i else 'none'},{10 * (i % 100)}\n" for i in range(400)
 )
@@ -47,7 +47,7 @@ GRAPH: dict[str, Any] = {
     "max_degree": 8,
     "cap": {"epsilon": "100000000", "delta": "0.9"},
 }
-#: Relation → its dataset, and the options of each statistic on it.
+#: The dataset for each neighbouring relation, and below it the options of each statistic.
 NAMES = {"edge": "clique", "prefix": "list", "add_remove": "staff", "replace": "replaced"}
 FIELDS: dict[str, dict[str, Any]] = {
     "count": {"where": {"attribute": "age", "from": 50, "to": 60}},
@@ -57,7 +57,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "quantile": {"attribute": "pay", "quantile": 0.25},
     "stars": {"k": 3},
 }
-#: The true values, and the largest noise to expect at ε = 100 000.
+#: The true value of each statistic, and the largest noise to expect at ε = 100 000.
 EXACT: dict[str, tuple[float, float]] = {
     "count": (40, 1),
     "sum": (198_000, 1),
@@ -123,7 +123,8 @@ def test_every_valid_combination_answers_at_its_exact_price(answering: Service) 
         answered = reply.json()
         charge = answered["charge"]
         delta = "0.001" if row.delta else "0"
-        assert Decimal(charge.pop("rho")) <= 1000  # a charge beyond every limit in ρ
+        # So large an ε is charged as ρ = 1,000 at most, which exceeds every limit.
+        assert Decimal(charge.pop("rho")) <= 1000
         assert charge == {"epsilon": "100000", "delta": delta, "neighbouring": relation}
         for part in ("epsilon", "delta"):
             steps = sum(Decimal(step[part]) * step["times"] for step in answered["steps"])
@@ -134,7 +135,8 @@ def test_every_valid_combination_answers_at_its_exact_price(answering: Service) 
         if row.mechanism == "laplace" or relation == "prefix" or row.mechanism == "exponential":
             assert abs(answered["answer"]["value"] - expected) <= away, (row, answered["answer"])
         else:
-            # The largest scale of these small universes is far below a hundredth.
+            # These mechanisms have noise that depends on the records. The bound is far wider than
+            # this noise.
             assert abs(answered["answer"]["value"] - expected) <= away + 19, row
         public = row.mechanism == "laplace" and (row.statistic, relation) != ("mean", "add_remove")
         assert ("noise_scale" in answered["answer"]) == public
@@ -143,7 +145,7 @@ def test_every_valid_combination_answers_at_its_exact_price(answering: Service) 
         assert ("confidence" in answer) == ("low" in answer) == (row.mechanism == "laplace")
         if "low" in answer:
             assert answer["low"] <= answer["value"] <= answer["high"]
-            # Ten widths away from it with probability below e⁻²⁵.
+            # The noise exceeds ten widths of the interval with probability below e⁻²⁵.
             width = answer["high"] - answer["low"] + 1e-6
             assert abs(answer["value"] - expected) <= 10 * width, (row, answer)
         assert ("parts" in answer) == ((row.statistic, relation) == ("mean", "add_remove"))
@@ -361,13 +363,14 @@ def test_people_with_several_records_are_protected_as_a_group(people: Service) -
     # A δ whose share per record is below a unit of 10⁻¹⁸ is refused without charge.
     reply = send(people, dataset="staff", epsilon=3, query={**median, "delta": "1e-18"})
     assert reply.status_code == 422
-    # 1 + e + e² = 11.1: 12 units of 10⁻¹⁸ leave one per record.
+    # With three records per person and ε/3 = 1, one unit of 10⁻¹⁸ per record needs 1 + e + e² =
+    # 11.1 units, so 12 are the least.
     assert reply.json()["supported"] == {"delta": "at least 0.000000000000000012"}
     assert spent(people, "staff") == {"epsilon": "3", "delta": "0.01"}
 
 
 def test_a_table_of_one_row_and_a_list_without_a_cut_off_answer(people: Service) -> None:
-    # Under replacement a table has at least one row.
+    # Under the relation replace, a table has at least one row.
     single = {**TABLE, "neighbouring": "replace", "name": "replaced"}
     del single["max_rows"]
     for body, records in ((single, b"town,age,pay\na,none,3\n"), (PREFIX, b"cutoff\n0\n")):

@@ -42,7 +42,7 @@ DOMAIN = TableDomain(
 )
 OTHER = {"attribute": "many", "in": ["3", "7", "299"]}
 COUNT = {"kind": "statistic", "statistic": "count"}
-#: Queries that stored tables answer without a look at the rows.
+#: Queries that stored tables of counts answer, so that no row is read.
 FROM_TABLES: list[dict[str, Any]] = [
     {"kind": "table", "by": []},
     {"kind": "table", "by": ["few"]},
@@ -73,7 +73,7 @@ FROM_TABLES: list[dict[str, Any]] = [
     ),
     {"kind": "tree", "max_depth": 1},
 ]
-#: Queries that read the rows, or the rows too.
+#: Queries that must read the rows, with or without the stored tables of counts.
 FROM_ROWS: list[dict[str, Any]] = [
     {"kind": "table", "by": ["few", "many", "class"]},
     {"kind": "table", "by": ["few"], "aggregates": [{"name": "sum", "attribute": "number"}]},
@@ -104,7 +104,7 @@ def direct() -> TableRecords:
         "few": rng.integers(0, 3, ROWS).astype(np.uint8),
         "number": (numbers >= 1).astype(np.uint8),
     }
-    # Every tenth number and date is missing, and one number is the upper bound.
+    # In these rows every tenth number and date is missing, and one number equals its upper bound.
     numbers[-1], numbers[::10], codes["number"][::10] = 4, 2, 2
     days = rng.integers(0, 81, ROWS).astype(np.int32)
     codes["day"] = DOMAIN.attribute("day").codes[days].astype(np.uint8)  # type: ignore[union-attr]

@@ -26,7 +26,7 @@ from tests.support.contexts import context
 from tests.support.randomness import SeededRandomness
 from tests.support.service import Service
 
-#: Noise of this loss is 0.
+#: A privacy loss of ε = 1,000,000, at which the noise on a count is practically always 0.
 LOUD = PrivacyLoss(10**6 * NANO)
 DOMAIN = TableDomain(
     (
@@ -37,7 +37,7 @@ DOMAIN = TableDomain(
     class_attribute="paid",
     max_rows=200,
 )
-#: 90 people live in town a, 8 in b and 2 in c; those of a pay and those of b and c do not.
+#: 90 people live in town a, 8 in b and 2 in c. Those in a are paid, and the others are not.
 TOWNS = np.repeat([0, 1, 2], [90, 8, 2]).astype(np.uint8)
 AGES = np.full(100, 40.0)
 TABLE = TableRecords(
@@ -58,7 +58,7 @@ SURVEY = {
     ],
     "cap": {"epsilon": "3000000"},
 }
-#: A star of six nodes: five edges, degrees 5 and 1.
+#: A star graph of six nodes. It has five edges, and the degrees of its nodes are 5 and 1.
 STAR = GraphRecords(
     np.array([0, 5, 6, 7, 8, 9, 10]),
     np.array([1, 2, 3, 4, 5, 0, 0, 0, 0, 0], np.int32),

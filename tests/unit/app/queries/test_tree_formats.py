@@ -54,7 +54,8 @@ def test_a_naive_bayes_model_is_written_too(people: Service) -> None:
     answer = ask(people, epsilon="50", kind="tree", algorithm="naive_bayes").json()
     model = answer["answer"]["model"]
     assert model["classes"] == ["yes", "no"]
-    # Only women are paid, and there is one class without a man: its count would follow.
+    # Only women are paid, so the count of paid men is small and suppressed. The count of paid women
+    # is suppressed too, because the other would follow from it and the class total.
     women, men = model["attributes"]["sex"]["counts"][0]
     assert (women["suppressed"], men["suppressed"], men["value"]) == (True, True, None)
     assert abs(model["attributes"]["sex"]["counts"][1][1]["value"] - 450) < 5

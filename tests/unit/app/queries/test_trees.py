@@ -16,7 +16,7 @@ from tests.support.randomness import SeededRandomness
 from tests.support.service import Service
 from tests.unit.app.queries.test_selection_kinds import TABLE
 
-#: Sex decides who is paid, but for those below 25.
+#: Table rows in which sex decides who is paid, except that nobody below 25 is.
 ROWS = "sex,town,age,paid\n" + "".join(
     f"{'f' if i % 2 else 'm'},{'abc'[i % 3]},{i % 100},"
     f"{'yes' if i % 2 and i % 100 >= 25 else 'no'}\n"
@@ -33,7 +33,7 @@ SEARCH = {
 
 
 Start = Callable[[], AbstractContextManager[Service]]
-#: Room for the queries of all tests.
+#: A cap that is large enough for the queries of all tests.
 ROOM = {"cap": {"epsilon": "100000000", "delta": "0"}}
 
 
@@ -138,7 +138,8 @@ def test_the_search_by_every_objective_and_sensitivity(
     selector: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A search may end far from the best tree: the seed makes it end where it did.
+    # The evolutionary search is random and may end far from the best tree. A fixed seed makes every
+    # run end alike.
     attempts = table.client.app.state.services.answering._attempts  # type: ignore[attr-defined]
     monkeypatch.setattr(attempts, "_randomness", SeededRandomness(7))
     reply = ask(
@@ -153,7 +154,8 @@ def test_the_search_by_every_objective_and_sensitivity(
     assert len(trees) == 3
     assert {leaf for tree in trees for leaf in labels(tree)} <= {"yes", "no"}
     if objective == "weighted_sum":
-        # TPR + TNR of random trees is 1, of the rule 2; the best of a hundred is far above.
+        # The sum of the true positive and the true negative rate is 1 for random trees and 2 for
+        # the rule that made the rows. The best of a hundred trees is far above 1.
         assert max(map(accuracy, trees)) > 0.6
 
 
@@ -212,7 +214,7 @@ def test_corners_have_right_answers_at_the_same_price(people: Service, rows: str
     ]
     lines = [line.split(",") for line in rows.splitlines()[1:]]
     for label in ("yes", "no"):
-        # ε of a leaf is 10,000 at least: noise has probability e^−10000.
+        # The class counts of a leaf have ε = 10,000 at least, so noise has probability e^−10000.
         assert sum(count[label] for count in counts) == sum(line[3] == label for line in lines)
     steps = [quote(people, epsilon="1", query=query).json()["steps"] for query in (ID3, SEARCH)]
     for query, priced in zip((ID3, SEARCH), steps, strict=True):
@@ -235,7 +237,7 @@ def test_a_replace_dataset_runs_id3_at_half_and_says_why(people: Service) -> Non
     assert why["composition"] == "sequential"
     assert "replacement" in why["what"]
     assert spent(body["steps"][:-1]) == Decimal("0.5")
-    # The search has the same privacy under both relations.
+    # The evolutionary search is equally private under both relations, so nothing is halved.
     body = quote(people, epsilon="1", query=SEARCH).json()
     assert not any("replacement" in step["what"] for step in body["steps"])
 
@@ -251,7 +253,8 @@ def test_people_with_several_records_are_protected_as_groups(people: Service) ->
 
 def test_steps_show_siblings_in_parallel(added: Service) -> None:
     body = quote(added, epsilon="0.7", query={**ID3, "max_depth": 2}).json()
-    # 0.7 is fourteen shares: count, split, count, split, class counts.
+    # The ε of 0.7 has fourteen equal shares on each path: 1 for a count and 4 for a split, both
+    # twice, and 4 for the class counts.
     assert [step["epsilon"] for step in body["steps"]] == ["0.05", "0.2", "0.05", "0.2", "0.2"]
     assert [step["composition"] for step in body["steps"]] == ["parallel"] * 5
     assert [step["times"] for step in body["steps"]] == [1, 1, 4, 4, 4 * 4 * 2]
@@ -260,9 +263,10 @@ def test_steps_show_siblings_in_parallel(added: Service) -> None:
 def test_the_quote_tells_what_to_expect(added: Service) -> None:
     query = {**ID3, "max_depth": 2, "criterion": "information_gain"}
     accuracy = quote(added, epsilon="0.35", query=query).json()["accuracy"]
-    # Discrete Laplace at ε = 0.1: 2·p^(x + 1) / (1 + p) ≤ 0.05 from x = 30 on.
+    # Class counts have discrete Laplace noise at ε = 0.1. It exceeds 30 with probability 0.05 at
+    # most, because 2·p^(x + 1) / (1 + p) ≤ 0.05 from x = 30 on.
     assert accuracy["leaf_count_error"] == 30
-    # √2 · 4 · 2 / 0.1 = 113.1
+    # A node with up to 4 branches and 2 classes is split from √2 · 4 · 2 / 0.1 = 113.1 records on.
     assert accuracy["least_count_to_split"] == 114
     chances = [entry["chance"] for entry in accuracy["best_split"]]
     leads = [entry["lead"] for entry in accuracy["best_split"]]
@@ -349,7 +353,8 @@ def test_what_does_not_fit_the_dataset_is_free(added: Service, query: dict[str, 
 
 
 def test_a_share_below_exact_arithmetic_is_refused(added: Service) -> None:
-    # 101 selections have nine nanos each, for twenty draws.
+    # The ε of 1,000 · 10⁻⁹ is divided among 101 selections. Each gets 9 · 10⁻⁹ for twenty draws,
+    # but a draw needs at least 10⁻⁹.
     reply = ask(added, "0.000001", **{**SEARCH, "generations": 100, "selected": 20})
     assert reply.status_code == 422
     assert reply.json()["type"].endswith("unsupported-query")

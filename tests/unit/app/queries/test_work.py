@@ -25,7 +25,7 @@ from mechanisms.trees.id3.stop_rule import PER_SPLIT
 TABLE = Dataset("t", NeighbouringRelation.ADD_REMOVE, replace(table_domain(), max_rows=100_000))
 
 
-#: The work of drawing noise, by the kind of query.
+#: The names under which queries state the work of drawing noise.
 DRAWN = ("draw by laplace", "numbers of tables", "noisy cells", "nodes")
 
 
@@ -59,14 +59,14 @@ def test_gaussian_noise_is_timed_and_costs_more_than_laplace_noise() -> None:
                 assert stated.keys() <= kinds_of_work()
                 seen += 1
                 if kind.name == "clustering":
-                    # The number of iterations follows from the loss.
+                    # A clustering chooses its number of iterations by the loss.
                     each = [one["clusters"].units / one["clusters"].calls for one in (stated, pure)]
                     assert each[0] > each[1]
                     continue
                 drawn = next(one for one in stated if one in DRAWN)
                 if drawn == "nodes":
-                    # Noise is a small part of the work of a node of a tree, and decides how many
-                    # there are, unless it is small.
+                    # Noise is a small part of the work of a tree node, but large noise changes the
+                    # number of nodes. So the work is compared at a loss with small noise.
                     little = query.work(dataset, PrivacyLoss(0, 0, 10**18, 1))
                     assert little[drawn].units > work_of(query, dataset, 1000 * NANO)[drawn].units
                     continue
@@ -140,8 +140,8 @@ def test_a_tree_costs_no_more_nodes_than_it_may_have() -> None:
         return work_of(tree, TABLE, 1000 * NANO)["nodes"].units
 
     node, choice, limit = NODE + 3 * COUNT, NODE + 4 * ATTRIBUTE, MAX_NODES + PER_SPLIT
-    # 300 levels and three more below them make 1 + 300 + 900 + 1800 nodes. All but the last may be
-    # split, if the limit allows.
+    # The levels allow a tree of 1 + 300 + 900 + 1800 nodes, one number for each depth. All nodes
+    # above the last depth may be split, as far as the limit on nodes allows.
     assert units(2) == 1201 * (node + cells) + 301 * choice
     assert units(3) == limit * node + 3001 * cells
     assert units(4) == limit * (node + cells)
@@ -155,7 +155,7 @@ def test_a_shortlist_and_new_scores_of_what_is_left_are_counted() -> None:
 
     listed = counted(stages={"shortlist": 50}, selector="permute_and_flip", draws="peeled")
     assert "draw by subset" in listed
-    # The draws are out of the shortlist.
+    # Each of the three draws reads the shortlist of 50 candidates.
     assert listed["draw by permute_and_flip"] == Amount(3, 150)
     pareto = {
         "utilities": [{"name": "degree"}, {"name": "egocentric_betweenness"}],

@@ -62,7 +62,8 @@ def test_what_serves_comparisons_is_advanced(catalogue: dict[str, Any]) -> None:
     parts = list(catalogue)
     assert parts.index("automatic") < min(parts.index("sensitivities"), parts.index("selectors"))
     for query in catalogue["queries"]:
-        # A parameter that the dashboard folds has a default, and the first choice is the rule.
+        # A parameter that the dashboard folds away needs a default. Its first choice is the
+        # default, auto.
         assert set(query["advanced"]) <= set(query["parameters"]) - set(query["required"])
     top = next(query for query in catalogue["queries"] if query["kind"] == "top_k")
     assert {"sensitivity", "selector", "draws"} <= set(top["advanced"])

@@ -17,7 +17,7 @@ from tests.support.service import GRAPH, Service
 EPSILONS = ("1", "3", "10")
 PURE: dict[str, Any] = {"composition_delta": "0"}
 IN_RHO: dict[str, Any] = {"composition_delta": "0.000001", "gaussian": True}
-#: Numbers up to this are bought in every run, and numbers up to the second in the slow run.
+#: Up to SMALL queries are bought in every run, and up to LARGE queries in slow runs only.
 SMALL, LARGE = 10, 5_000
 
 VALUES = [str(value) for value in range(10)]
@@ -91,7 +91,8 @@ ROWS = {
     "100 cells at 0.5": Row("table", CELLS, {"epsilon": "0.5"}, (2, 6, 20), (0, 1, 12)),
     "100 Gaussian cells as at 0.5": Row("table", CELLS, {"rho": "0.0625"}, None, (0, 2, 24)),
 }
-#: What is bought: the row, the limits of the account, and its ε.
+#: Each purchase has the name of a row in ROWS, the limits of the account, and the index of its ε in
+#: EPSILONS.
 PURCHASES = [
     pytest.param(
         *(name, limits, number),
@@ -141,7 +142,8 @@ def test_quotes_state_how_many_fit(market: Service, number: int, epsilon: str) -
         grant(market, dataset, pure, epsilon, PURE)
         grant(market, dataset, both, epsilon, IN_RHO)
         grant(market, dataset, closed, epsilon, IN_RHO)
-        # A Gaussian charge leaves nothing to fit by ε, and a small one leaves ρ nearly whole.
+        # After a Gaussian charge no query fits by ε any more. This one is so small that nearly all
+        # of ρ is left.
         least = TOP if dataset == "graph" else CELLS
         body = {"dataset": dataset, "rho": "0.000000001", "query": least}
         assert market(closed, "POST", "/v1/queries", json=body).status_code == 201

@@ -125,7 +125,8 @@ def test_nodes_come_back_as_they_were_registered(people: Service) -> None:
 
 def test_a_key_replays_its_answer_byte_for_byte_for_free(shop: Service) -> None:
     first = ask(shop, key="k1")
-    # The validated body is compared: explicit defaults and forms of numbers do not matter.
+    # A retry is compared by its validated body, so explicit defaults and forms of numbers do not
+    # matter.
     again = ask(shop, 0.1, key="k1", query={**TOP_2, "draws": "auto", "sensitivity": "auto"})
     assert (again.status_code, again.content) == (first.status_code, first.content)
     assert again.headers["Idempotency-Replayed"] == "true"
@@ -274,7 +275,7 @@ def test_checks_come_in_the_order_of_the_contract(people: Service) -> None:
     people.upload("olga", "triangle", EDGES)
     assert ask(people, "5").json()["type"].endswith("budget-exhausted")
     assert ask(people, "0.1", key="k").status_code == 201
-    # A replay comes before all checks of the dataset.
+    # A retry with a used idempotency key is answered before all checks of the dataset.
     people("olga", "DELETE", "/v1/datasets/triangle/records")
     assert ask(people, "0.1", key="k").status_code == 201
     assert ask(people, "5", query=unsupported, key="k").json()["type"].endswith("key-reused")

@@ -89,7 +89,7 @@ def test_quotes_say_how_many_more_fit(people: Service, shared: str) -> None:
     assert quote["charge"]["rho"] == "0.001249739648422"
     assert quote["steps"][0]["rho"] == "0.001249739648422"
     assert (quote["fits_more"], quote["affordable"]) == (248, True)
-    # One large query fits by ε alone, and no second one by either.
+    # One query of ε = 3 fits by ε alone, and a second one fits neither by ε nor by ρ.
     assert people("ana", "POST", "/v1/quotes", json=body(shared, "3")).json()["fits_more"] == 1
 
 
@@ -126,17 +126,18 @@ def test_rho_admits_what_epsilon_no_longer_does(people: Service) -> None:
     largest = refused["largest_affordable"]["epsilon"]
     assert largest == account["largest_epsilon"]
     assert 0 < Decimal(largest) < Decimal("0.1")
-    # The steps and the history state ρ; the sums of ε are never turned into a promise.
+    # The ledger is still valid after charges above the limit in ε, and its entries state ρ.
     assert people("olga", "GET", "/v1/ledger/verification").json()["first_bad"] is None
     entry = people("ana", "GET", "/v1/ledger").json()["items"][0]
     assert entry["rho"] == format_units(pure_femto(20_000_000), 15)
-    # Without δ_c what is charged exceeds the limit.
+    # Without δ_c, the δ for many queries, the account counts in ε alone. What is charged exceeds
+    # that limit.
     lost = grant(people, name, epsilon="0.5", composition_delta="0")
     assert lost.status_code == 409
     assert lost.json()["spent"] == account["spent"]
     assert lost.json()["composition_delta"] == "0.000001"
     assert "leaves out the composition_delta 0.000001" in lost.json()["detail"]
-    # A limit that keeps δ_c is too low for another reason.
+    # This limit keeps δ_c and is too low in ε, so the refusal does not mention δ_c.
     low = grant(people, name, epsilon="0.1").json()
     assert "composition_delta" not in {*low, *low["detail"].split()}
     assert grant(people, name, epsilon="0.52", composition_delta="0").status_code == 200
@@ -150,12 +151,13 @@ def test_budgets_say_how_many_more_fit_by_kind(people: Service, shared: str) -> 
     quote = people("ana", "POST", "/v1/quotes", json=sent).json()
     assert own["fits_more"]["selection"] == quote["fits_more"] == 248
     named = people("ana", "POST", "/v1/quotes", json=body(shared, "0.1")).json()
-    assert named["fits_more"] == 62  # permute-and-flip has four times the ρ
+    assert named["fits_more"] == 62  # Permute-and-flip has four times the ρ of the default.
     assert own["fits_more"].keys() == {"selection", "top_k", "statistic"}
     assert grant(people, shared).json()["fits_more"] == own["fits_more"]
     budgets = people("olga", "GET", f"/v1/datasets/{shared}/budgets").json()
     assert budgets["items"][0]["fits_more"] == own["fits_more"]
-    # By ε 80 more fit below the cap, and by ρ more than 200.
+    # By ε the cap of the dataset takes 80 more queries of ε = 0.1, and by ρ more than 200. The
+    # larger number counts.
     assert budgets["cap"]["fits_more"]["selection"] > 200
     for _ in range(2):
         assert people("ana", "POST", "/v1/queries", json=body(shared, "0.1")).status_code == 201
@@ -182,7 +184,7 @@ def test_budgets_price_the_kinds_once_for_each_dataset(
         items = people("ana", "GET", "/v1/budgets").json()["items"]
         assert items[0]["fits_more"] == items[1]["fits_more"]
         assert people("olga", "GET", f"/v1/datasets/{other}/budgets").is_success
-    # Those of the first dataset were priced before any were counted.
+    # Nothing was priced again. The queries of the first dataset were priced before the count began.
     assert len(priced) == once
 
 
@@ -196,13 +198,14 @@ def test_a_cap_counts_by_the_defaults_of_its_allowances(people: Service) -> None
         number: int = budgets["cap"]["fits_more"]["selection"]
         return number
 
-    assert fits() == 62  # Nobody is known yet who asks, so it is the smaller number.
+    assert fits() == 62  # No analyst has an allowance yet, so the smaller number is shown.
     assert grant(people, name).status_code == 200
     assert fits() == 248
     people.grant("olga", name, "ben", "4")
     assert fits() == 62
     auto = {**body(name, "0.1"), "query": {**DEGREE, "selector": "auto"}}
-    assert people("ben", "POST", "/v1/quotes", json=auto).json()["fits_more"] == 40  # of his own
+    # Ben's own allowance of ε = 4 takes 40 queries of ε = 0.1.
+    assert people("ben", "POST", "/v1/quotes", json=auto).json()["fits_more"] == 40
     promised = people("olga", "PUT", f"/v1/datasets/{name}/cap", json={"composition_delta": "1e-9"})
     assert promised.json()["fits_more"]["selection"] == 41
 
@@ -239,7 +242,7 @@ def test_a_limit_over_all_datasets_counts_in_epsilon_alone(people: Service, shar
     assert "composition_delta belongs to the allowances and the caps" in error["msg"]
     assert people("ada", "PUT", path, json={"epsilon": "0.5"}).status_code == 200
     assert people("ana", "POST", "/v1/queries", json=body(shared, "0.4")).status_code == 201
-    # The allowance would take it, and the limit over all counts no ρ.
+    # The allowance would take this query by ρ, but the limit over all datasets counts in ε alone.
     refused = people("ana", "POST", "/v1/queries", json=body(shared, "0.2")).json()
     assert refused["remaining"] == {"epsilon": "0.1", "delta": "0"}
 
@@ -269,7 +272,7 @@ def test_gaussian_noise_is_allowed_at_allowances_and_caps(people: Service) -> No
     assert allowed.json()["allowance"]["gaussian"] is True
     for change in (
         {"composition_delta": "0", "gaussian": True},
-        {"composition_delta": "0.001", "gaussian": True},  # the owner must say that it is so large
+        {"composition_delta": "0.001", "gaussian": True},  # The owner must allow so large a δ.
     ):
         assert people("olga", "PUT", path, json=change).status_code == 422
     tiny = people.dataset("olga", cap={"epsilon": "0"}, name="tiny")
@@ -356,7 +359,8 @@ def test_a_body_that_names_rho_is_charged_in_rho_alone(staff: Service) -> None:
     for other in (in_rho("0.06"), {**in_rho(epsilon="0.05"), "rho": None}):
         reused = staff("ana", "POST", "/v1/queries", json=other, headers={"Idempotency-Key": "g"})
         assert reused.status_code == 422
-    # One such charge closes the way by ε: three queries of ε = 1 fit by ρ, not ten.
+    # After one charge in ρ alone nothing fits by ε any more. So only three queries of ε = 1 fit, by
+    # ρ, and not ten by ε.
     (account,) = staff("ana", "GET", "/v1/budgets").json()["items"]
     assert account["spent"] == {"epsilon": "0", "delta": "0", "rho": "0.05"}
     assert account["remaining"]["epsilon"] == "0"
@@ -370,7 +374,8 @@ def test_a_body_that_names_rho_is_charged_in_rho_alone(staff: Service) -> None:
         (point,) = staff("ana", "GET", f"/v1/budgets/staff/history?by={by}").json()["items"]
         assert point["charged"] == {"epsilon": None, "delta": "0", "rho": "0.05"}
     opened = staff("olga", "GET", "/v1/ledger?kind=genesis").json()["items"]
-    assert {one["epsilon"] for one in opened} == {"10"}  # limits have a finite ε, and a δ_c
+    # Limits have a finite ε, unlike this charge.
+    assert {one["epsilon"] for one in opened} == {"10"}
     assert staff("olga", "GET", "/v1/ledger/verification").json()["first_bad"] is None
 
 
@@ -535,7 +540,8 @@ def test_a_top_k_of_counts_or_degrees_is_a_gaussian_vector(people: Service) -> N
         "noise": "discrete_gaussian",
     }
     assert answer["ordered"]
-    # σ² = Q/(2ρ) with Q = 2 for the two ends of an edge.
+    # The Gaussian noise has σ² = Q/(2ρ), where Q = 2 because an edge changes the degrees of two
+    # nodes by 1.
     error = quote["accuracy"]["value_error"]
     assert 2 <= error <= 4 * 2**0.5
     numbers = [answer["values"][one] for one in ("low", "value", "high")]

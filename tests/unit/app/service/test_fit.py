@@ -13,7 +13,8 @@ from app.service.fit import Timing, covers, fitted
 from mechanisms.model.work import Work, together, work
 
 FEW, MANY, MOST = 16, 1 << 14, 1 << 16
-#: Work on rows, on nodes, on the cells of the request, and one that has no units.
+#: The true speeds of a made-up machine, for work on rows, on nodes, on the cells of the request,
+#: and for noise, which has no units.
 LAW = Speeds(
     1e-5,
     {
@@ -82,7 +83,7 @@ def test_a_cost_on_far_more_rows_covers_the_law_even_if_few_rows_were_timed_badl
     speeds = fitted(timed(disturb()))
     for query in QUERIES:
         one = work_of(query, rows)
-        # The calls of few rows, up to ten times too long, add a constant.
+        # The calls were timed on few rows and took up to ten times too long, which adds a constant.
         assert 0.6 * LAW.seconds(one) <= speeds.seconds(one) <= 4 * LAW.seconds(one) + 0.02
 
 
@@ -146,5 +147,5 @@ def test_speeds_that_price_a_timing_too_low_or_a_unit_at_nothing_do_not_cover() 
     assert covers(Speeds(0.001, {"rows": Speed(0.0, 2e-8)}), [small, large])
     assert not covers(Speeds(0.0, {"rows": Speed(0.001, 1e-9)}), [small, large])
     assert not covers(Speeds(0.002, {"rows": Speed(0.0, 0.0)}), [small, large])
-    # What does not grow may cost nothing for each unit.
+    # Work that does not grow with the records may cost nothing for each unit.
     assert covers(Speeds(0.002, {"rows": Speed(0.0, 0.0)}), [small, replace(large, fewer=None)])

@@ -61,7 +61,7 @@ def test_a_machine_is_measured_once(measured: list[Speeds], tmp_path: Path) -> N
     assert len(measured) == 1
     path = tmp_path / "kernels" / FILE
     (stored,) = json.loads(path.read_text())
-    # Another machine, other kernels, other statements of work.
+    # Stored speeds do not count for another machine, other kernels or other statements of work.
     for name in ("processors", "kernels", "work"):
         other = {**stored, "machine": {**stored["machine"], name: "other"}}
         path.write_text(json.dumps([other]))
@@ -81,7 +81,7 @@ def test_speeds_lie_in_the_data_folder_where_kernels_cannot_be_written(
     assert speeds_of_machine(tmp_path / "data") == measured[0]
     assert speeds_of_machine(tmp_path / "data") == measured[0]
     assert len(measured) == 1
-    # Without any folder the machine is measured at every start.
+    # Without any folder that can store its speeds, the machine is measured at every start.
     assert speeds_of_machine() == measured[1]
 
 
@@ -112,7 +112,7 @@ def test_all_tables_are_timed_on_most_records_and_graphs_are_not() -> None:
     }
     assert {"rows of tables", "condition", "sum of numbers", "sorted rows"} <= grow
     assert {"rows of open groups", "values of open groups"} <= grow
-    # A large query is timed once, and has every kind of work that follows the request alone.
+    # Every query that is timed on most records is timed on few too. Some are timed on few alone.
     assert all(one.query == few[place].query for place, one in most.items())
     assert few.keys() - most.keys()
 

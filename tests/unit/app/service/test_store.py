@@ -69,7 +69,8 @@ def settings(settings: Settings, server: StoreProcess) -> Settings:
         name.removeprefix("PURSE_").lower(): value
         for name, value in server.settings(server.address()).items()
     }
-    # A test that removes files says itself when the service looks at them.
+    # The service looks at the files of versions only once a minute. A test that removes files makes
+    # it look earlier.
     values["opening_interval"] = 60
     return Settings(**settings.model_dump(exclude={"store"}) | values)
 
@@ -88,7 +89,8 @@ def test_records_are_in_the_store_until_they_are_withdrawn(
     stored = server.objects(settings.store).names("")
     assert {name.partition("/")[0] for name in stored} == {"arrays", "ledger"}
     assert any(name.startswith("arrays/1-") for name in stored)
-    # The local disk holds only a cache: another process can replace this one.
+    # The store holds the prepared records. The local disk has only a cache, so another process can
+    # replace this one.
     assert not any((settings.data / "incoming").iterdir())
     assert not any((settings.data / "datasets" / "1").iterdir())
     shutil.rmtree(settings.data / "store")
@@ -105,7 +107,8 @@ def test_without_the_store_uploads_fail_and_queries_are_answered(
     name = people.dataset("olga")
     people.grant("olga", name, "ana")
     doomed.kill()
-    # The version is open, so its queries need neither the store nor the cache on the disk.
+    # The version of the dataset is open, so its queries need neither the store nor the cache on
+    # disk.
     shutil.rmtree(settings.data / "store")
     reply = ask(people, "mapped")
     assert reply.status_code == 201
@@ -124,7 +127,7 @@ def test_without_the_store_uploads_fail_and_queries_are_answered(
     assert (dataset["status"], dataset["version"]) == ("refused", 1)
     assert dataset["upload"]["errors"][0]["type"] == "store-unavailable"
     assert not any((settings.data / "incoming").iterdir())
-    # The next upload is refused immediately too: no lease of the failed one delays it.
+    # The next upload is refused immediately too, because no lease of the failed upload delays it.
     assert problem(people.upload("olga", name, EDGES)) == (503, "busy")
 
 
@@ -261,11 +264,12 @@ def test_a_restored_ledger_and_its_store_are_compared(
     again = settings.model_copy(update={"data": backup})
     with TestClient(create_app(again)):
         assert server.objects(settings.store).names("") == stored
-    # Three versions with equally many files, of which one is in the ledger, and one more file.
+    # The store has equally many files of three versions, and one more file. The restored ledger
+    # names one of the versions, so the files of two are counted.
     assert run("accept-rollback", data=backup)[0] == 0
     status, (_, unnamed) = run("check-store", data=backup)
     assert (status, unnamed.partition(" files")[0]) == (1, str((len(stored) - 1) * 2 // 3))
-    # The copied folder lacks the key file of the first admin, who is in the ledger.
+    # The backup lacks the key file of the first admin, whom the ledger names.
     shutil.copy(settings.bootstrap_key_file, again.bootstrap_key_file)
     with TestClient(create_app(again), raise_server_exceptions=False) as client:
         assert len(server.objects(settings.store).names("")) == 1 + (len(stored) - 1) // 3

@@ -60,7 +60,8 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     gate = Gate()
     monkeypatch.setattr(warm, "LOADED", threading.Event())
     monkeypatch.setattr(warm, "steps", gate.steps)
-    # The first query loads its kernels while it runs, which takes seconds on a busy machine.
+    # The first query loads kernels while it runs, which takes seconds on a busy machine. So it may
+    # miss many deadlines.
     monkeypatch.setattr(attempts, "MOST_MISSES", 20)
     yield gate
     gate.open.set()
@@ -91,7 +92,7 @@ def test_queries_are_refused_free_of_charge_until_kernels_are_loaded(
     gate.open.set()
     until(lambda: people(None, "GET", "/readyz").status_code == 200)
     assert people("ana", "POST", "/v1/queries", **sent).status_code == 201
-    # A second service of the process finds the kernels loaded.
+    # A second service in the same process finds the kernels loaded.
     with TestClient(people.client.app) as second:
         until(lambda: second.get("/readyz").status_code == 200)
     assert gate.taken == 3

@@ -160,7 +160,8 @@ def test_every_kind_of_notice_is_sent_once_and_says_nothing_of_records(
     of = {"dataset": "triangle", "analyst": "ana"}
     low = ("budget_low", {**of, "account": "analyst"})
     assert sent[0] == ("version_ready", {"dataset": "triangle", "version": 1})
-    # A new allowance of 0 is low, and so is one of which little is left.
+    # A notice of a low budget is sent for a new allowance of 0, and for one of which little is
+    # left.
     assert sorted(sent[1:3], key=str) == [low, ("request_made", {**of, "request": id})]
     decided = ("request_decided", {**of, "request": id, "decision": "granted"})
     assert sorted(sent[3:5], key=str) == [low, decided]
@@ -202,7 +203,8 @@ def test_a_limit_that_is_low_once_more_is_told_once_more(
     for limit in ("0", "2", "0"):
         assert people.grant("olga", "triangle", "ana", limit).status_code == 200
         later.look()
-        # What was told about an account is forgotten when it is low no longer.
+        # The webhook forgets that it reported a low account as soon as the account is not low any
+        # more.
         assert len(later.webhook._done) == (limit == "0")
     low = [one for one in receiver.events() if one["type"] == "budget_low"]
     assert len(low) == 2
@@ -220,11 +222,11 @@ def test_what_fails_is_sent_again_in_a_later_look(
     assert [(one["event"], one["status"]) for one in logs] == [
         ("the webhook refused a notice", status)
     ]
-    later.webhook.look()  # The pause is not over.
+    later.webhook.look()  # The pause after a failure is not over.
     assert len(receiver.paths) == 1
     later.look()
     assert [one["type"] for one in receiver.events()] == ["version_ready"]
-    assert set(receiver.paths) == {"/hook?token=hidden"}  # A redirection is not followed.
+    assert set(receiver.paths) == {"/hook?token=hidden"}  # No redirection is followed.
 
 
 def test_what_a_receiver_refuses_for_good_holds_nothing_up(
@@ -272,7 +274,8 @@ def test_a_restart_goes_on_where_the_last_process_was(
         again.look()
         again.webhook.close()
         assert [one["type"] for one in receiver.events()] == ["version_ready"]
-    # A power failure may leave an empty file: what is less than a day old is sent again.
+    # A power failure may leave an empty cursor file. Then notices of less than a day ago are sent
+    # again.
     (tmp_path / "cursor").write_text("")
     again = Later(people, receiver, tmp_path / "cursor")
     again.look()

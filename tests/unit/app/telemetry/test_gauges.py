@@ -31,7 +31,8 @@ def test_a_gauge_without_a_measurement_is_unknown() -> None:
     assert set(values) == set(GAUGES)
 
 
-#: A process of several, whose ledger is as the argument says, shows its metrics.
+#: A program that prints the metrics of one of several processes. Its argument says what the process
+#: knows about the ledger.
 ONE_OF_SEVERAL = """
 import sys
 from app.telemetry.metrics import Metrics

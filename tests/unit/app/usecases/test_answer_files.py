@@ -28,7 +28,7 @@ STATISTIC: dict[str, Any] = {
         "count": {"value": 32, "low": 29, "high": 35},
     },
 }
-#: More answers than the examples of the kinds, by kind.
+#: Answers for each kind of query, in addition to the examples of the kind.
 MORE: list[tuple[str, dict[str, Any]]] = [
     ("statistic", STATISTIC),
     ("statistic", {"value": 17.5, "explanation": "The noise depends on the records."}),

@@ -139,7 +139,8 @@ def test_an_allowance_ends(triangle: Service) -> None:
     (notice,) = triangle("ana", "GET", "/v1/notices").json()["items"][:1]
     assert notice["text"] == "Your allowance for triangle has ended."
     ended = account(triangle)["until"]
-    triangle.grant("olga", "triangle", "ana", "4")  # which names no end
+    # A grant that names no end keeps the earlier one.
+    triangle.grant("olga", "triangle", "ana", "4")
     assert account(triangle)["until"] == ended
     assert query(triangle).json()["type"] == "/problems/budget-exhausted"
     assert grant_until(triangle, until=None)["epsilon"] == "4"
@@ -222,7 +223,7 @@ def test_who_may_request_and_decide(triangle: Service) -> None:
     triangle.user("oscar", "owner")
     body = {"epsilon": "1", "purpose": PURPOSE}
     assert triangle("ben", "POST", PATH, json=body).status_code == 404
-    triangle.grant("olga", "triangle", "ben", "0")  # shows the dataset and buys nothing
+    triangle.grant("olga", "triangle", "ben", "0")  # An allowance of 0 only shows ben the dataset.
     assert triangle("ben", "POST", PATH, json=body).status_code == 201
     id = ask(triangle).json()["id"]
     assert [one["id"] for one in triangle("ana", "GET", PATH).json()["items"]] == [id]
@@ -242,7 +243,8 @@ def test_who_may_request_and_decide(triangle: Service) -> None:
     assert triangle("notebook", "DELETE", f"{PATH}/{id}").status_code == 403
     (own,) = triangle("ana", "GET", PATH).json()["items"]
     assert (own["status"], own["purpose"]) == ("open", PURPOSE)
-    # A key of the owner that only ends decides, so it may read what it decides about.
+    # A key of the owner whose only restriction is an end date may decide requests. So it may read
+    # them too.
     ends = {"until": "2100-01-01T00:00:00Z"}
     triangle.keys["desk"] = triangle("olga", "POST", "/v1/users/olga/keys", json=ends).json()["key"]
     assert len(triangle("desk", "GET", PATH).json()["items"]) == 2

@@ -104,7 +104,8 @@ def test_an_id_without_hyphens_names_the_same_file(people: Service, answered: An
         assert reply.headers["content-disposition"] == f'attachment; filename="{id}.{form}"'
 
 
-#: The sections of a deployment and their fields, as the schema of the registry names them.
+#: The sections and fields of an entry in the public registry of deployments, named as in its
+#: schema.
 REGISTRY = {
     "basic": {
         *("name", "data_curators", "description", "intended_use", "data_product_type"),
@@ -156,7 +157,8 @@ def test_the_registry_reads_the_promise_of_the_cap(
 def test_the_certificate_of_a_dataset_binds_answers_and_shows_none(
     people: Service, answered: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # An answer enters the certificate at the full minute after it left: a microsecond here.
+    # The certificate of a dataset has an answer from the first full minute after it left. Here a
+    # minute is a microsecond.
     monkeypatch.setattr(history, "MINUTE_US", 1)
     keys = keys_of(people)
     reply = answered.json()
@@ -200,7 +202,8 @@ def test_no_changed_byte_passes(people: Service, answered: Any, tmp_path: Path) 
         ):
             with pytest.raises(CertificateInvalid):
                 verify_certificate(changed, keys)
-    # The last character has unused bits: every other one is refused too.
+    # The last base64 character has unused bits, so other characters decode to the same bytes. They
+    # must be refused too.
     for other in alphabet:
         if other != content[-1]:
             with pytest.raises(CertificateInvalid):
@@ -242,7 +245,7 @@ def test_the_key_is_a_secret_and_every_public_key_is_remembered(people: Service)
     replica = CertificateKeys(services.database)
     for key in (other.public, other.public, again.public):
         replica.state(key)
-    # What another process stated later is read as well, and the newest key is the first.
+    # Keys that another process stated later are listed too, and the newest key comes first.
     assert services.certificate_keys.all() == [other.public, again.public]
     assert CertificateKeys(services.database).all() == [other.public, again.public]
     audited = people("otto", "GET", "/v1/audit").json()["items"]

@@ -102,7 +102,7 @@ def test_a_key_with_a_limit_acts_as_an_analyst_alone(two: Service) -> None:
         assert two(name, "GET", "/v1/me").json() == {"name": "ana", "roles": acts_as}
         user = {"name": "eve", "roles": ["admin"]}
         assert two(name, "POST", "/v1/users", json=user).status_code == 403
-        # Whoever has the key must not be able to issue one without its restrictions.
+        # Whoever has a restricted key must not be able to issue a key without its restrictions.
         assert two(name, "POST", "/v1/users/ana/keys").status_code == 403
     assert two.grant("with-limit", "triangle", "ana", "9").status_code == 403
 

@@ -32,7 +32,7 @@ QUERY = {
     "candidates": {"nodes": "all"},
     "utilities": [{"name": "degree"}],
 }
-#: Valid bodies, so that no refusal is due to the body.
+#: Valid request bodies for each route, so that no refusal is due to the body.
 SENT: dict[str, dict[str, Any]] = {
     "PUT /v1/datasets/{name}": {"json": {**GRAPH, "name": "triangle"}},
     "PUT /v1/datasets/{name}/nodes": {"content": b"a\nb\n"},
@@ -47,7 +47,7 @@ SENT |= {
         "json": {"decision": "grant", "reason": "agreed"}
     },
 }
-#: Routes with the same reply for everybody.
+#: Routes that reply the same to everybody.
 PUBLIC = {"/problems/{slug}", "/ui/{path:path}", "/ui/help/{page}"}
 
 
@@ -120,7 +120,7 @@ def test_what_is_not_yours_does_not_exist(
                 wrong.append((method, route.path, who, seen[0][0], seen[1][0]))
     assert wrong == []
     assert len(walked) > 15
-    # The objects existed and were not changed.
+    # The objects that strangers could not reach did exist, and were not changed.
     assert people("ana", "GET", f"/v1/queries/{theirs['query_id']}").status_code == 200
     assert people("olga", "GET", "/v1/datasets/triangle").json()["status"] == "ready"
 

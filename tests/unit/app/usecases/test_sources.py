@@ -71,11 +71,12 @@ def test_a_pull_is_an_upload_of_the_attached_table(people: Service, tables: Path
     people.grant("olga", "visits", "ana", "1")
     ages(tables, 30, 40, 50)
     assert people("olga", "POST", f"{path}/pull").json()["version"] == 2
-    assert people.spent() == "0"  # the account is there as it was
+    assert people.spent() == "0"  # The account is not changed by a new version.
 
     assert people("ana", "GET", "/v1/datasets/visits").text.find("shop") == -1
 
-    # A table that does not fit is refused like any upload, and the version before it stays.
+    # A table that does not fit its description is refused like any upload, and the version before
+    # it stays.
     ages(tables, 30, 400)
     refused = people("olga", "POST", f"{path}/pull")
     assert refused.json()["errors"][0]["loc"] == ["row", 2, "age"]

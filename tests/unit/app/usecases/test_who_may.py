@@ -32,7 +32,7 @@ from storage.people.users import User
 ROLES = get_args(Role)
 READERS = "analyst owner auditor"
 
-#: Use case → the roles that may use it.
+#: The roles that may use each use case.
 WHO_MAY: dict[Callable[..., Any], str] = {
     audit.page: "auditor",
     refusals.latest: "auditor",
@@ -89,7 +89,7 @@ WHO_MAY: dict[Callable[..., Any], str] = {
     ledger.page: READERS,
     ledger.verify: READERS,
 }
-#: Use cases for every caller: what they may see or do follows from more than the role.
+#: Use cases that every role may call. What they show or do depends on more than the role.
 EVERYBODY = {
     budgets.may_grant,
     budgets.reconcile,
@@ -103,7 +103,7 @@ EVERYBODY = {
     notices.page,
     refusals.count,
 }
-#: They read the pages of a use case of the table.
+#: Use cases that only read all pages of another use case, whose roles are in WHO_MAY.
 WHOLE_LISTS = {audit.every_line, ledger.every_entry}
 
 
@@ -118,11 +118,11 @@ class Services:
         raise Reached(name)
 
 
-#: Arguments whose form is read before anything else.
+#: Arguments that need a valid form, because a use case reads them first.
 SPECIAL: dict[str, Any] = {
     "delivery": records.Delivery(None, "text/csv", False),
     "filters": {},
-    # Prices of a draft need no services: the draft itself is what they may not reach.
+    # The prices of a draft need no services. So reaching the draft itself counts as admitted.
     "registration": Services(),
 }
 

@@ -76,7 +76,8 @@ def test_steps_add_up(relation: str, moves: int) -> None:
             assert total(plan.steps(loss)) == loss
         assert plan.moves == moves
     bare = clustering(relation, metric=None)
-    # R is the number of attributes: noise of (T + 1)·(1 + R)/ε, twice that under replace.
+    # With T iterations and R attributes the scale of the noise on counts is (T + 1)·(1 + R)/ε, and
+    # twice that under replace.
     assert bare.count_noise_scale(PrivacyLoss(10**9)) == pytest.approx(5 * 6 * moves)
 
 

@@ -104,12 +104,14 @@ def test_the_rule_takes_more_starts_at_a_larger_rho() -> None:
     for trials, least in choices[1:]:
         assert plan.trials(PrivacyLoss(0, 0, least, 1)) == trials
         assert plan.trials(PrivacyLoss(0, 0, least - 1, 1)) != trials
-        # σ·√axes·clusters/rows is at most one: 72 axes, 6 clusters of 30 rows.
+        # The least ρ for more starts is that at which σ·√axes·clusters/rows is one, where σ is the
+        # standard deviation of the noise. There are 72 axes, and 30 rows per cluster.
         square = 13 * plan.releases(trials) / (2 * least / 10**15)
         assert square * 72 / 30**2 == pytest.approx(1, rel=1e-6)
     large = PrivacyLoss(0, 0, 10**18, 1)
     result = cluster(context(records, dataset, large, SeededRandomness(0)), plan)
-    assert abs(result.centres.sizes - SIZE).max() <= 10  # σ is about 1
+    # The noise on a cluster's size has a standard deviation of about 1.
+    assert abs(result.centres.sizes - SIZE).max() <= 10
 
 
 def test_both_kinds_of_noise_use_the_whole_rho() -> None:

@@ -83,12 +83,14 @@ def test_the_rule_takes_more_starts_at_a_larger_loss() -> None:
     assert [trials.starts for trials, _ in choices] == [1, 3, 8, 16, 32]
     assert all(before < after for (_, before), (_, after) in pairwise(choices))
     for trials, least in choices[1:]:
-        # (1 + R)·releases/ε·√(2·axes)·clusters/rows is at most one, R = 12.
+        # The least ε for more starts is that at which (1 + R)·releases/ε·√(2·axes)·clusters/rows is
+        # one. There are R = 12 attributes and 72 axes.
         noise = 13 * plan.releases(trials) * NANO / least * (2 * 72) ** 0.5 * CLUSTERS / 180
         assert noise == pytest.approx(1.0)
         assert plan.trials(PrivacyLoss(least)) == trials
         assert plan.trials(PrivacyLoss(least - 1)).starts < trials.starts
-    # Under replace both noises double; named starts and named centres take no rule.
+    # If the request names the number of starts or the starting centres, the rule has nothing to
+    # choose.
     assert plan_of(dataset, starts=7).choices() == [(Trials(7, 2), 0)]
     named = plan_of(dataset, initial=((0,) * 12,) * CLUSTERS)
     assert named.choices() == [(Trials(1, 0), 0)]
@@ -193,7 +195,8 @@ def test_clusters_without_records_get_new_centres() -> None:
     new = renewed(reached, lambda: next(fresh))
     assert new.points.tolist() == [[0, 1], [-1, -2], [4, 5], [-3, -4]]
     assert new.sizes.tolist() == [90, 3, 4, -1]
-    # Where noise hides all of them nothing says which one is empty.
+    # If the noise may hide the sizes of all clusters, none is known to be empty, so all centres are
+    # kept.
     hidden = Centres(points, np.array([1, 2, 0, -1]), error=3)
     assert renewed(hidden, lambda: points[0]) is hidden
 
@@ -213,7 +216,7 @@ def test_the_spread_orders_starts_by_their_squared_distances() -> None:
         sums.append(spread(reached) + ((points - means[labels]) ** 2).sum())
     assert np.allclose(sums, sums[0])
     assert spread(Centres(means, np.array([2, 1, 0]), error=5)) == 0.0
-    # Equal centres tie, and the first of them takes every row.
+    # Every row is equally far from two equal centres.
     both = np.stack([means[0], means[0]])
     apart = partial_distances(encoding, both)
     assert np.allclose(apart[:, 0], apart[:, 1])

@@ -43,7 +43,8 @@ SHARE = PrivacyLoss.parse("0.6")
 @pytest.mark.parametrize(
     "relation, sensitivity, context, k",
     [
-        # By default every two of the three choices meet once.
+        # The default run tests four of the eight combinations of relation, sensitivity and context.
+        # They contain every pair of values of any two of these.
         ("replace", Sensitivity.GLOBAL, "max_relevance", 1),
         ("replace", Sensitivity.LOCAL, "max_dependency", 2),
         ("add_remove", Sensitivity.GLOBAL, "max_dependency", 2),
@@ -177,8 +178,9 @@ def test_contexts_by_noisy_entropies_read_projected_ones() -> None:
     """
     dataset, _ = table("replace")
     public = planned(dataset, context="mean_su")
-    # H(y), then H of a, b, c and d, then H of each of these together with y. The 3 bits of a are
-    # too many for its two levels. Only b informs about y: H(b, y) is below H(b) + H(y).
+    # The entropies H in bits are those of the target y, of the attributes a, b, c and d, and of
+    # each attribute together with y. The 3 bits of a are too many for its two levels. Only b
+    # informs about y: H(b, y) is below H(b) + H(y).
     entropies = np.array([1.0, 3.0, 1.0, 0.5, 0.5, 2.0, 1.5, 1.5, 1.5])
     steps = np.ldexp(entropies, public.entropy_grid().bits).astype(np.int64)
     loss = PrivacyLoss.parse("1000000")
@@ -227,7 +229,8 @@ def test_the_whole_metric_goes_the_less_noisy_way() -> None:
             assert (public.baseline is not None) == baseline
             assert public.tables == (10 if baseline else min(5 * k, 10))
     assert planned(dataset, None, context="mean_su").baseline is not None
-    # One target: contexts first, unless every other attribute is the context anyway.
+    # A single target has its contexts chosen before tables are released, unless every other
+    # attribute is in its context anyway.
     assert planned(dataset, "y", context_size=3).baseline is None
     assert planned(dataset, "y", context_size=4).baseline is not None
 

@@ -57,7 +57,8 @@ def test_the_steps_are_the_charge_and_use_nearly_all_of_it(
             assert step.bound is not None
             assert step.bound.femto(members) <= step.rho_femto
             assert step.as_dict()["epsilon"] is None
-    for step in steps[:-1]:  # contexts: the next ε would cost more than the share
+    for step in steps[:-1]:
+        # All steps but the last draw contexts, at the largest ε whose ρ fits the share of the step.
         assert step.bound is not None
         assert step.bound.femto() > step.rho_femto * 0.99
     learned = learn(context(records, public.dataset, RHO), public)
@@ -91,7 +92,8 @@ def test_a_context_takes_the_largest_epsilon_of_its_share() -> None:
         more = PrivacyLoss(loss.epsilon_nano + 1)
         assert public._context_bound(loss).femto() <= share.rho_femto
         assert public._context_bound(more).femto() > share.rho_femto
-    # The exponential mechanism has less ρ at one ε, so it gets a larger one.
+    # At the same ε the exponential mechanism costs less ρ, so it gets a larger ε for the same
+    # share.
     by_selector = [planned(dataset, **options).context_loss(share) for options in WAYS[2:4]]
     assert by_selector[1].epsilon_nano > 1.9 * by_selector[0].epsilon_nano
     with pytest.raises(UnsupportedQuery):

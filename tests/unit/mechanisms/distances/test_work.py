@@ -59,7 +59,8 @@ def test_no_more_pairs_are_read_than_the_work_of_a_sensitivity_counts(
         sampler, read = ContextSampler(one, public, Inline()), 0
         for y in public.targets:
             _, delta = sampler.measured(y)
-            # A pair (m, β) is read at the distances below β.
+            # At distance t, the sensitivity reads the levels whose β is above t. Here β is one less
+            # than the number of records in the rarest class of a level, at least 0.
             rarest = delta.levels.rarest
             read += int(sum((rarest > t).sum() for t in range(public.rows)))
         assert read <= counted
@@ -97,7 +98,8 @@ def test_stored_tables_are_priced_by_their_cells(context: str) -> None:
         {"context": context, "context_size": 1} if context != "mean_su" else {"context": context}
     )
     few, many = (planned(one, "y", **options) for one in (stored, counted))
-    # Contexts are drawn from tables of all pairs. Then those that they need are counted.
+    # Except for the baseline, pairs of attributes are counted twice: first all pairs, to draw
+    # contexts, and then those that the drawn contexts need.
     name, passes = "pairs of attributes", 1 if context == "baseline" else 2
     tables = many.tables + (passes - 1) * len(many.pairs)
     assert many.work(LOSS)[name] == Amount(passes, tables * (PAIR + many.rows))

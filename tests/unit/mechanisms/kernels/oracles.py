@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from mechanisms.kernels.graphs.graph import compressed_rows
 
 REFERENCE_NODES = ["a", "b", "v0", "v1", "v2", "v3", "v4", "v5"]
-#: The graph of the worked examples in the paper on local dampening, numbered in this order.
+#: The graph of the worked examples in the paper on local dampening. Its nodes are numbered in the
+#: order of ``REFERENCE_NODES``.
 REFERENCE = nx.Graph()
 REFERENCE.add_nodes_from(range(8))
 REFERENCE.add_edges_from([(0, v) for v in (1, 2, 3, 4, 5)] + [(1, v) for v in (4, 5, 6, 7)])

@@ -49,7 +49,8 @@ def test_a_changed_callee_in_another_file_takes_effect(tmp_path: Path) -> None:
     results = []
     for value in (1, 2):
         (copy / "coins.py").write_text(CALLEE.format(value))
-        # -B: bytecode is matched by size and whole second of its source, which are equal here.
+        # The option -B disables stored bytecode. Python would reuse it, because both versions of
+        # the source have one size and are written in one second.
         run = [sys.executable, "-B", "-c", "from mechanisms.draws import draw; print(draw())"]
         results.append(subprocess.check_output(run, cwd=tmp_path, env={"PYTHONPATH": "."}))
     assert [int(result) for result in results] == [1, 2]
@@ -71,7 +72,7 @@ def test_a_moved_checkout_on_a_like_processor_compiles_nothing(tmp_path: Path) -
     (copy / "draws.py").write_text(CALLER.format(package="mechanisms"))
     assert compilations(here) == 1
     moved = tmp_path / "elsewhere" / "and deeper"
-    shutil.copytree(here, moved)  # Times of files change, their content does not.
+    shutil.copytree(here, moved)
     here.rename(tmp_path / "gone")
     assert compilations(moved, OTHER_PROCESSOR) == 0
 
@@ -126,9 +127,11 @@ def test_two_processes_that_compile_at_once_keep_their_code_apart(
 
     compiled.compiled(first_level)(small)
     before = index().read_bytes()
-    index().unlink()  # The other process looked before the file existed
+    # Another process may look for the index file before this process has written it.
+    index().unlink()
     compiled.compiled(first_level)(large)
-    index().write_bytes(before)  # and wrote its own file first.
+    # The other process then writes its own index over it, which lacks the second kernel.
+    index().write_bytes(before)
     kernel: Any = compiled.compiled(first_level)
     assert kernel(small) == 7
     assert kernel.signatures == [(numba.typeof(small),)]

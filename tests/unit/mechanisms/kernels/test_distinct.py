@@ -20,7 +20,8 @@ def test_they_are_those_of_sets(rows: int, tile: int, monkeypatch: pytest.Monkey
     monkeypatch.setattr(distinct, "TILE", tile)
     random = np.random.default_rng(rows)
     persons = np.sort(random.integers(0, 40, rows)).astype(np.int32)
-    # The last code of each axis is of no group, and a third of the rows lacks the condition.
+    # The last code of each attribute belongs to no group, and about 30 % of the rows do not meet
+    # the condition.
     codes = [random.integers(0, size + 1, rows).astype(np.uint8) for size in SIZES]
     meets = random.random(rows) < 0.7
     axes = tuple(

@@ -21,7 +21,7 @@ def test_bins_are_those_of_the_calendar() -> None:
     assert DateAttribute("d", *bounds, "quarter").levels == ("2023-Q4", "2024-Q1")
     assert DateAttribute("d", *bounds, "year", "?").levels == ("2023", "2024", "?")
     days = DateAttribute("d", *bounds, "day").levels
-    assert len(days) == 93  # 2024 has a 29 February
+    assert len(days) == 93  # 2024 is a leap year
     assert days[0] == "2023-11-30"
     assert "2024-02-29" in days
 

@@ -119,7 +119,8 @@ def test_every_tree_counts_as_a_plain_walk(
     assert list(counts) == plain(records, listed, positive)
     actual = sum(CLASS.levels[code] == positive for code in records.codes["class"])
     assert (hits.positives, hits.negatives) == (actual, rows - actual)
-    # Children stand behind their parents: one pass from the back evaluates all.
+    # In the arrays of a forest, children come after their parents. So one pass from the end
+    # evaluates all trees.
     inner = np.flatnonzero(flat.literal >= 0)
     assert (flat.yes[inner] > inner).all()
     assert (flat.no[inner] > inner).all()

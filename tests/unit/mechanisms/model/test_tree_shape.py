@@ -40,7 +40,9 @@ def test_too_deep_a_tree_is_refused_at_once(depth: int) -> None:
     with pytest.raises(ValueError, match="depth of at most"):
         check_tree(tree)
     assert time.process_time() - start < 5
-    while "below" in tree:  # the interpreter frees nested objects by recursion
+    # Python frees nested objects by recursion, so the test takes the deep tree apart level by
+    # level.
+    while "below" in tree:
         tree = tree.pop("below")
 
 
@@ -54,7 +56,8 @@ def test_too_many_nodes_are_refused() -> None:
     with pytest.raises(ValueError, match="at most 4096 nodes"):
         check_tree(full(12))
     with pytest.raises(ValueError, match="at most 4096 nodes"):
-        check_tree(full(16))  # 131,071 nodes
+        # A full tree of depth 16 has 131,071 nodes.
+        check_tree(full(16))
     assert check_tree(full(11)) == 4095
 
 

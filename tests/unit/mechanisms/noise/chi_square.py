@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from mechanisms.noise.rate import Rate
 
-#: The probability of a false alarm per sample.
+#: A test rejects a sample of the correct law with this probability.
 FALSE_ALARM = 1e-6
 FEWEST = 5.0
 

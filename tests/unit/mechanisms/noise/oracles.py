@@ -39,7 +39,8 @@ def _geometric_argmax(scores, p, shares):  # type: ignore[no-untyped-def]
     for tied in _subsets(range(n)):
         if not tied:
             continue
-        # (1 − p)·p^(best − s)·x for the tied, 1 − p^(best − s)·x for those below the cell.
+        # A tied candidate of score s contributes the factor (1 − p)·p^(best − s)·x. Any other must
+        # lie below the tie and contributes 1 − p^(best − s)·x.
         polynomial = {0: Fraction(1)}
         for r in range(n):
             weight = p ** (best - scores[r])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mechanisms.noise.rate import Rate
 
 NANO = 10**9
-#: (ε in nano, q), from λ = 5 down to λ = 5·10⁻¹⁶.
+#: Pairs of ε, in units of 10⁻⁹, and q, the bits of the grid of scores. The rates λ = ε / 2^(q + 1)
+#: lie between 2.5 and 5·10⁻¹⁶.
 PAIRS = (
     (NANO, 0),
     (NANO, 6),

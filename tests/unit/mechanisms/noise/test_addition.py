@@ -50,7 +50,7 @@ class Several(Inline):
 
 
 @pytest.mark.parametrize(("kernel", "twin"), KERNELS.items())
-@settings(deadline=None)  # the first call compiles
+@settings(deadline=None)  # the first call compiles the kernel, so no call has a time limit
 @given(
     size=st.integers(1, 200),
     rate=st.sampled_from((*RATES, Rate(5, 1), Rate(2, 3))),

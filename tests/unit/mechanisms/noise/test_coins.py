@@ -20,11 +20,12 @@ from tests.unit.mechanisms.noise.rates import NAMES, RATES
 
 U = np.uint64
 LARGEST = Rate.of(1000, 30)
-#: A run of v: `even, odd` are the two words of one success of exp(−1).
+#: Words with which a geometric draw leaves its range: they are 1,024 successes of the coin with
+#: probability exp(−1). Each success reads the words 0 and 1.
 OVERFLOWING = [0, 0] + [0, 1] * 1024
 
 
-@settings(deadline=None)  # the first call compiles
+@settings(deadline=None)  # the first call compiles the kernel, so no call has a time limit
 @given(n=st.integers(1, 2**62), seed=st.integers(0, 2**32))
 def test_below_keeps_the_low_bits_until_they_are_small_enough(n: int, seed: int) -> None:
     words = SeededRandomness(seed).stream().words(300)
@@ -40,7 +41,7 @@ def test_below_one_takes_no_word_and_an_empty_block_is_exhausted() -> None:
     assert coins.below(U(2), U(1), nothing, 0)[1] == EXHAUSTED
 
 
-@settings(deadline=None)  # the first call compiles
+@settings(deadline=None)  # the first call compiles the kernel, so no call has a time limit
 @given(b=st.integers(1, 2**62 - 1), data=st.data(), seed=st.integers(0, 2**32))
 def test_a_coin_is_its_plain_twin(b: int, data: st.DataObject, seed: int) -> None:
     u = data.draw(st.integers(0, b))
@@ -131,7 +132,7 @@ def test_forming_the_product_is_caught() -> None:
     assert wrong_corners(formed) > 0
 
 
-@settings(deadline=None)  # the first call compiles
+@settings(deadline=None)  # the first call compiles the kernel, so no call has a time limit
 @given(a=st.integers(1, 10**13), b=st.integers(1, 2**62 - 1), data=st.data())
 def test_the_quotient_is_exact_wherever_a_rate_exists(a: int, b: int, data: st.DataObject) -> None:
     a = max(a, b // 2**51 + 1)

@@ -35,9 +35,11 @@ from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, FEWEST, p_value
 digits = MPContext()
 digits.dps = 80
 U = np.uint64
-#: The corners of the range, σ below and above 1, and the vectors of the theory.
+#: Standard deviations σ of the noise, in steps of 1/1024: the smallest and the largest, and some
+#: between them, also around σ = 1.
 STEPS = (1, 300, GRID - 1, GRID, 1500, 7253, 10**6, MOST_STEPS)
-#: The exponents of the coins by m and the fraction x = f/unit: together they are −(m + x)²/2.
+#: A try accepts with the probability exp(−c), where c is this function of a whole number m and a
+#: fraction x = f/unit. In the correct law, c is (m + x)²/2.
 Coins = Callable[[int, object], object]
 
 
@@ -65,7 +67,8 @@ def worst(steps: int, scale: int, coins: Coins = exponents) -> float:
 @pytest.mark.parametrize("steps", STEPS)
 def test_one_try_has_the_law(steps: int) -> None:
     scale = Deviation(steps).b
-    assert worst(steps, scale) < 1e-30  # exponents reach 10¹²
+    # The bound is strict, because the exponents that are compared reach 10¹².
+    assert worst(steps, scale) < 1e-30
     assert Deviation(steps).a == steps
 
 
@@ -100,7 +103,7 @@ def test_the_half_square_has_the_alternating_series(u: int, b: int) -> None:
     assert abs(float(heads) - math.exp(-((u / b) ** 2) / 2)) < 1e-15
 
 
-@settings(deadline=None)  # the first call compiles
+@settings(deadline=None)  # the first call compiles the kernel, so no call has a time limit
 @given(b=st.integers(1, 2**53), data=st.data(), seed=st.integers(0, 2**32))
 def test_the_half_square_is_its_plain_twin(b: int, data: st.DataObject, seed: int) -> None:
     u = data.draw(st.integers(0, b))
@@ -112,7 +115,7 @@ def test_the_half_square_is_its_plain_twin(b: int, data: st.DataObject, seed: in
     assert not any(half_square(U(u), U(b), U(mask(b)), words[:cut], 0)[1] >= 0 for cut in range(at))
 
 
-@settings(deadline=None)  # the first call compiles
+@settings(deadline=None)  # the first call compiles the kernel, so no call has a time limit
 @given(size=st.integers(1, 200), steps=st.sampled_from(STEPS), seed=st.integers(0, 2**32))
 def test_blocks_of_any_size_are_one_stream(size: int, steps: int, seed: int) -> None:
     values, deviation = np.arange(-10, 10), Deviation(steps)
@@ -150,7 +153,8 @@ def bins_of(steps: int, draws: int) -> tuple[list[int], list[float]]:
     reach = int(12 * sigma) + 2
     stride = max(1, reach // 200_000)
     centres = np.arange(0, reach, stride)
-    # With strides, a bin is the sum of equally many masses; the law is as smooth as its density.
+    # For a large σ, each entry is the sum over ``stride`` neighbouring values, so that the list
+    # stays short.
     masses = np.zeros(centres.size)
     for shift in range(stride):
         at = centres + shift

@@ -54,7 +54,7 @@ def test_a_clipped_run_is_caught() -> None:
     rate = RATES[2]
     noise = _drawn_by(_clipped, rate)
     assert geometric_p_value(noise, rate) < FALSE_ALARM
-    # The same way of drawing, without the clip, has the law.
+    # Noise that is drawn in the same way but not clipped follows the law.
     assert geometric_p_value(_drawn_by(geometric, rate), rate) > FALSE_ALARM
 
 

@@ -37,7 +37,8 @@ def test_pieces_are_read_as_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_stream_has_a_key_of_its_own() -> None:
     randomness = SystemRandomness()
     firsts = {int(randomness.stream().words(1)[0]) for _ in range(1000)}
-    assert len(firsts) == 1000  # two equal words of 64 bits: below 10⁻¹³
+    # Two of 1,000 random words of 64 bits are equal with a probability below 10⁻¹³.
+    assert len(firsts) == 1000
 
 
 def test_a_short_piece_is_the_systems_own(monkeypatch: pytest.MonkeyPatch) -> None:

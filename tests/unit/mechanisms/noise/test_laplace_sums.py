@@ -12,7 +12,7 @@ from mechanisms.noise.discrete_laplace import likely_error
 from mechanisms.noise.laplace_sums import half_width, tail, variance
 from mechanisms.noise.rate import Rate
 
-#: λ = ln 2, so that p = 1/2 up to the last digit of a double.
+#: The rate λ = ln 2 of Laplace noise, for which p = e^−λ is 1/2 up to the rounding of a double.
 HALF = Rate.of_scale(Fraction(1 / log(2)))
 MISS = Fraction(1, 20)
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from mechanisms.noise.logarithm import ERROR, logarithm
 
-#: Each operation of doubles is exact but for a factor within 1 ± this.
+#: The result of one operation on doubles is exact up to a factor within 1 ± this number.
 UNIT = Fraction(1, 2**53)
-#: A number slightly above √2, and the largest |s| = (√2 − 1)/(√2 + 1).
+#: A number slightly above √2, and a bound on |s|. The series for ln m is in s = (m − 1)/(m + 1),
+#: with m between √½ and √2.
 ROOT = Fraction(14142135624, 10**10)
 LARGEST = (ROOT - 1) / (ROOT + 1)
 
@@ -26,17 +27,21 @@ def twice(*errors: Fraction) -> Fraction:
 
 def proved_error(terms: int) -> Fraction:
     """A bound on the relative error of ``logarithm`` with so many terms of its series."""
-    s = (1 + UNIT) / (1 - UNIT) ** 2 - 1  # m + 1 and the quotient; m − 1 is exact
+    # The errors of s = (m − 1)/(m + 1) come from m + 1 and from the quotient; m − 1 is exact.
+    s = (1 + UNIT) / (1 - UNIT) ** 2 - 1
     z, largest = twice(s, s, UNIT), LARGEST**2
-    tail = UNIT  # the coefficient of the last term
+    tail = UNIT  # the relative error of the coefficient of the last term
     for _ in range(terms - 2):
-        # A sum of positive numbers has at most the largest of their errors, and its own.
+        # The relative error of a sum of positive numbers is at most the largest of their errors,
+        # beside that of its own rounding.
         tail = twice(max(twice(tail, z, UNIT), UNIT), UNIT)
-    # The tail is at most 1/3 + 1/5 + … < 1, times z ≤ ``largest``, beside the exact 1.
+    # The series is 1 + z·tail, with an exact 1. Its tail 1/3 + z/5 + … is below 1 and z is at most
+    # ``largest``, so the error of z·tail counts at most ``largest`` times.
     series = twice(twice(tail, z, UNIT) * largest, UNIT)
     left_out = largest**terms / ((2 * terms + 1) * (1 - largest))
     of_m = twice(s, series, UNIT, left_out)
-    # |ln m| ≤ 1.001·|ln x| and |e·ln 2| ≤ 2.001·|ln x|; the constant, its product, and the sum.
+    # ln x is the sum of ln m and e·ln 2. In absolute value these are at most 1.001 and 2.001 times
+    # ln x. The constant ln 2, its product with e, and the sum are rounded once each.
     parts = Fraction(1001, 1000) * of_m + Fraction(2001, 1000) * twice(UNIT, UNIT)
     return twice(parts, UNIT)
 

@@ -108,7 +108,8 @@ def test_opendp_draws_from_the_same_laws(
     grid = on_grid(scores)
     winners = np.array([select(grid) for _ in range(5_000)])
     counts = np.bincount(winners, minlength=len(grid))
-    # All six samples pass but for 6·10⁻¹⁰ of all runs, by the union of their binomial bounds.
+    # A correct selector fails in any of the six samples with a probability of at most 6·10⁻¹⁰, by
+    # the union bound over all counts.
     for count, share in zip(counts.tolist(), law(grid, base(rate)), strict=True):
         assert binomtest(count, winners.size, float(share)).pvalue > 1e-10 / len(grid)
 

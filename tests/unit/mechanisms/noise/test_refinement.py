@@ -34,7 +34,8 @@ def test_a_refined_bracket_holds_the_truth_and_is_narrow(
             truth = noise + mpmath.mpf(RATE.a) * gap / RATE.b
             as_fraction = Fraction(*mpmath.mpf(truth).as_integer_ratio())
         assert narrow.low < as_fraction < narrow.high
-        # The width of one unit of u, at most 2⁻¹²⁸ / min(u, 1 − u)², and nothing beside it.
+        # The bracket is hardly wider than the uncertainty of u makes it. One unit of u, 2⁻¹²⁸,
+        # moves the arrival by about 2⁻¹²⁸ / min(u, 1 − u).
         edge = Fraction(min(u, 2**128 - 1 - u), 2**128)
         assert narrow.high - narrow.low < 4 * Fraction(1, 2**128) / edge
 
@@ -55,7 +56,8 @@ def test_only_overlaps_that_matter_are_refined() -> None:
     ]
     nothing = _NoWords([])
     assert first_in_order(arrivals[::-1], 2, RATE, nothing) == [4, 7]
-    # With k = 3 the last two must be told apart, and two words do it.
+    # If three are selected, the third and the fourth candidate must be told apart. One more random
+    # word for each of them is enough.
     assert first_in_order(arrivals, 3, RATE, GivenWords([5, 4])) == [4, 7, 9]
 
 

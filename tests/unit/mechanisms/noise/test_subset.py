@@ -82,7 +82,8 @@ def test_coins_have_the_law_for_every_threshold(
     for k in range(1, len(scores)):
         law = subset_probabilities(scores, P, k)
         assert coins(scores, k, threshold) == law
-        # Without the exact acceptance the law follows the threshold, which follows the records.
+        # Danger: without the exact acceptance step the law depends on the threshold, and the
+        # threshold depends on the records.
         assert coins(scores, k, threshold, accepted=False) != law
 
 
@@ -129,7 +130,7 @@ def test_the_brackets_hold_the_exact_probabilities(ahead: int) -> None:
             y = mpmath.mpf(rate.a * int(gap)) / rate.b + mpmath.mpf(coins.threshold) / 2**20
             exact = mpmath.ldexp(1 / (1 + mpmath.exp(y)), int(shell))
             assert least <= exact <= most
-    assert float(np.median(high / low)) < 1 + 1e-8  # they are narrow
+    assert float(np.median(high / low)) < 1 + 1e-8  # at least half are narrow
 
 
 def test_a_threshold_far_off_takes_many_rounds_and_ends() -> None:
@@ -199,6 +200,6 @@ def test_survivors_are_a_share_of_each_shell() -> None:
     assert counts[0] == 1000 * rounds
     for shell in (1, 3, 6):
         mean = 1000 * rounds / 2**shell
-        # Eight standard deviations: a false alarm below 10⁻¹⁴.
+        # A correct sampler is off by eight standard deviations with a probability below 10⁻¹⁴.
         assert abs(counts[shell] - mean) < 8 * math.sqrt(mean)
     assert survivors(Groups.of(np.full(70, DEEPEST)), source).size == 0

@@ -22,7 +22,8 @@ def exact_delta(rate: Rate, threshold: int) -> mpmath.mpf:
 
 
 def test_the_printed_example() -> None:
-    # p^14 = 8.3·10^-7 ≤ 10^-6·(1 + p) < p^13
+    # With p = e^−1 and δ = 10^-6, the threshold 15 is the least: p^14 = 8.3·10^-7 ≤ 10^-6·(1 + p) <
+    # p^13.
     assert least_threshold(Rate.of_counts(NANO), ATTO // 10**6) == 15
 
 

@@ -68,7 +68,8 @@ def test_a_clip_beyond_most_degrees_is_none() -> None:
     assert public.least_degree(64) is None
     assert public.rise(64, 20) == 0
     assert public.influence(dataset, 64, 20) is None
-    assert public.influence(dataset, 30, 20) is None  # from degree 65 on only
+    # Most degrees up to the bound of 100 are too low for any score above a clip of 30.
+    assert public.influence(dataset, 30, 20) is None
     assert isinstance(public.influence(dataset, 16, 20), EdgeInfluence)
 
 

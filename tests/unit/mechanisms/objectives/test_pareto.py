@@ -23,7 +23,8 @@ from mechanisms.utilities.utility import Grid, Measurement
 from tests.evidence.certification.graphs import dataset_of, graph_of, records_of
 from tests.support.sequences import Sequences
 
-#: Five candidates with two utilities each, every δ one half; doubled, so that steps are whole.
+#: Two utilities of five candidates, with a sensitivity δ of one half for all. All numbers are
+#: doubled, so that δ is one whole step.
 FIVE = np.array([[3, 5, 4, 2, 1], [5, 3, 2, 4, 1]]) * 2
 
 
@@ -39,7 +40,8 @@ def test_five_candidates() -> None:
     assert delta.dominators.tolist() == [0, 0, 1, 1, 4]
     everyone = np.arange(5)
     rows = np.stack([delta.at(t, everyone) for t in range(5)], axis=1)
-    # A floor of one step stands for the 0 of undominated candidates, whose D is 0 either way.
+    # δ is at least one step. The exact δ of undominated candidates is 0, but their dampened score
+    # is 0 either way.
     assert rows.tolist() == [
         [1, 1, 2, 3, 4],
         [1, 1, 2, 3, 4],
@@ -113,7 +115,7 @@ def measured(values: Integers, deltas: Rows, cap: int, horizon: int) -> ParetoSe
     return ParetoSensitivity.of(members, [grid] * len(values), horizon, Inline())
 
 
-@settings(deadline=None)  # compiled code is loaded, and machines are shared
+@settings(deadline=None)  # the first call loads compiled code, so no call has a time limit
 @given(cases(), st.integers(1, 8), st.booleans(), st.data())
 def test_delta_is_that_of_the_definition(
     case: tuple[Integers, Rows, int], horizon: int, keep: bool, data: st.DataObject
@@ -160,7 +162,8 @@ def test_the_objective_measures_every_member_on_its_own_grid(sensitivity: Sensit
     assert grid == Grid(bits=0, cap=6, horizon=8, largest=6)
     assert objective.direction == -1
     result = objective.measure(records_of(WHEEL), dataset, AllNodes(), sensitivity, grid)
-    # The hub has the highest degree, the others all have degree 2 and density 1.
+    # No node dominates another: the hub has the highest degree, and all others have degree 2 and
+    # density 1.
     assert result.utilities.tolist() == [0] * 7
     judged = scores(result, grid, sensitivity, 20, objective.direction)
     if sensitivity is not Sensitivity.SHIFTED:
@@ -172,7 +175,8 @@ def test_global_scores_divide_by_the_number_of_others() -> None:
     dataset, objective = dataset_of(6, 5), Pareto(NODES)
     grid = objective.grid(dataset, AllNodes(), Sensitivity.GLOBAL)
     result = objective.measure(records_of(chain), dataset, AllNodes(), Sensitivity.GLOBAL, grid)
-    # Node 5 has no edge: every node with a triangle is ahead in both respects.
+    # Node 5 has no edge. All five other nodes are in a triangle, so both their degree and their
+    # density are larger.
     assert result.utilities[5] == -5
     expected = [Fraction(int(u), 5) for u in result.utilities]
     judged = scores(result, grid, Sensitivity.GLOBAL, 20, -1)
@@ -208,7 +212,8 @@ def test_a_member_may_be_a_weighted_sum() -> None:
     dataset = dataset_of(7, 6)
     grid = objective.grid(dataset, AllNodes(), Sensitivity.LOCAL)
     result = objective.measure(records_of(WHEEL), dataset, AllNodes(), Sensitivity.LOCAL, grid)
-    # Rim: 2 + 100, hub: 6 + 20, and betweenness only at the hub.
+    # No node dominates another: degree + 100·density is 102 at the rim and 26 at the hub, and only
+    # the hub has betweenness.
     assert result.utilities.tolist() == [0] * 7
 
 

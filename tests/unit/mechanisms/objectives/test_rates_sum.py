@@ -150,14 +150,16 @@ def test_a_run_ends_where_the_next_step_is_larger(total: int, bits: int, replace
             end = last_of_run(hits, total, bits, replace, cap, t)
             assert end >= t
             assert all(later == value for later in values[t : end + 1])
-            # A run may only be cut where the formula changes its form.
+            # A run is a range of distances t with equal δ. It may end too early only where the
+            # formula for δ changes its form.
             if end + 1 < len(values) and values[end + 1] == value:
                 assert end == min(hits, total - hits) - 1
 
 
 @pytest.mark.parametrize(
     ("hits", "total", "bits"),
-    # A double is just below a whole number here, and the exact quotient just above it.
+    # In these cases a quotient of doubles is just below a whole number, and the exact quotient is
+    # just above it.
     [(27_130_098, 141_753_283, 34), (4_624_322, 143_323_822, 33), (3, 7, 33), (1, 1 << 26, 34)],
 )
 def test_a_step_is_the_exact_quotient_rounded_up(hits: int, total: int, bits: int) -> None:
@@ -186,7 +188,8 @@ def test_walks_stay_within_their_public_bound(
         bound = most_steps(described(relation, rows), bits[0], factors)
         most = max(most, int(result.delta.passed(np.abs(result.utilities))[0].max()))
     assert most < bound
-    # Under add/remove the bound is close: a query should not cost far more than its work.
+    # Under add/remove the bound on the steps is at most twice the steps needed. A loose bound would
+    # make the deadline of a query far later than its work needs.
     assert relation is REPLACE or bound / 2 < most
 
 
@@ -201,10 +204,12 @@ def test_many_records_take_few_steps() -> None:
     short = result.delta.shortfall()
     horizon = result.delta.horizon
     for candidate in range(2):
-        # The sum of all steps passed and the rest is the utility: by a coarse integral of δ.
+        # The steps of δ that fit into a utility, and the rest, add up to the utility. The reference
+        # is a coarse integral of δ.
         total = integral(result.delta, candidate, int(steps[candidate])) + float(rest[candidate])
         assert total == pytest.approx(float(result.utilities[candidate]), rel=1e-3)
-        # So is K, up to where the cap is near: from there on it is counted one by one.
+        # The shortfall is the sum of cap − δ(t) over all t. The reference is the coarse integral,
+        # and near the cap an exact sum.
         near = rows // 3 * 2 - 20_000
         total = near * result.delta.cap - integral(result.delta, candidate, near)
         one = np.array([candidate])

@@ -57,7 +57,8 @@ def test_rounded_weights_are_the_nearest_and_never_zero(weights: list[Decimal]) 
     largest = max(map(abs, exact))
     for fineness, numbers in whole_weights(exact):
         if max(map(abs, numbers)) != 1 << fineness:
-            # The exact ratios, in lowest terms.
+            # These weights needed no rounding, so the whole numbers have exactly the ratios of the
+            # weights.
             assert len({w / f for w, f in zip(exact, numbers, strict=True)}) == 1
             continue
         for w, f in zip(exact, numbers, strict=True):

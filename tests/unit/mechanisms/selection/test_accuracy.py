@@ -51,7 +51,8 @@ def test_the_loss_for_an_error_reaches_it_and_not_much_less(
 ) -> None:
     k = min(k, n)
     loss = selector.loss_for(n, error, k, confidence)
-    assert selector.accuracy(n, loss, k, confidence) <= error * (1 + 1e-12)  # float rounding
+    # The factor allows for the rounding of doubles.
+    assert selector.accuracy(n, loss, k, confidence) <= error * (1 + 1e-12)
     if loss.epsilon_nano > k:
         less = loss - PrivacyLoss(k)
         assert selector.accuracy(n, less, k, confidence) >= error * (1 - 1e-12)

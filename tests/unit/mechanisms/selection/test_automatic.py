@@ -84,7 +84,8 @@ def test_attributes_keep_the_order_of_their_utility(name: str) -> None:
         for k in (1, 2):
             expected = Choice(Sensitivity.GLOBAL, "permute_and_flip")
             assert choice(name, k, "0.01", table, ATTRIBUTES) == expected
-    # Three of four are told from the one that is left.
+    # To select three of four attributes is to leave one out. Drawing them as a subset then costs
+    # less than three draws.
     assert choice(name, 3, "0.01", REPLACE, ATTRIBUTES).selector == "subset"
 
 
@@ -98,7 +99,8 @@ def test_the_selector_follows_what_moves_together() -> None:
     assert cheapest(Independent(100, one, both_ways=False), 5) == "permute_and_flip"
     edge = EdgeInfluence(100, one, inner=98, fall=one // 10, rise=0)
     assert cheapest(edge, 2) == "subset"
-    # Too many rounds for a public deadline: one draw after another.
+    # Drawing 1,000 of 10⁷ candidates as a subset could take too many rounds for a public deadline,
+    # so they are drawn one after another.
     assert cheapest(replace(edge, count=10**7), 1000) == "permute_and_flip"
 
 
@@ -121,7 +123,8 @@ def test_candidates_that_are_scored_anew_are_drawn_one_after_another() -> None:
     request = replace(AUTO, ranking="pareto", k=3, rescore=True)
     chosen = resolved(request, GRAPH, AllNodes(), pareto, PrivacyLoss.parse("1"))
     assert chosen == Choice(Sensitivity.SHIFTED, "permute_and_flip", "peeled")
-    # From 10 for each draw on, dampened scores are better with 8 passes and with 64.
+    # From ε = 10 per draw on, that is 30 for k = 3, dampened scores select undominated candidates
+    # better.
     for epsilon, sensitivity in (("29.9", Sensitivity.SHIFTED), ("30", Sensitivity.LOCAL)):
         chosen = resolved(request, GRAPH, AllNodes(), pareto, PrivacyLoss.parse(epsilon))
         assert chosen.sensitivity is sensitivity
@@ -141,12 +144,15 @@ def test_sums_of_degree_and_density_are_clipped_while_noise_hides_what_the_clip_
         return resolved(replace(request, **named), dataset, AllNodes(), dense_degree(), loss)
 
     clip = automatic_clip(request, GRAPH, AllNodes(), dense_degree(), local)
-    # 7·ln(37,695/5)/64: unclipped, one change moves five scores together by seven units.
+    # Scores are clipped at 64 for ε below 7·ln(37,695/5)/64. Without the clip, one change moves
+    # five scores together by seven units, and 37,695 candidates are not among these five.
     assert clip == Clip(64, 976_483_027)
     for epsilon in ("0.001", "0.976483026"):
         assert chosen(epsilon) == Choice(local, "subset", clip=64)
     assert chosen("0.976483027") == Choice(local, "subset")
-    # The caller who names a part gets what is named; few neighbours leave nothing above the clip.
+    # If the caller names the sensitivity, the selector or the order of draws, it is kept, and
+    # scores are not clipped. With a low bound on degrees, too few degrees have scores above the
+    # clip.
     assert chosen("0.1", sensitivity=local) == Choice(local, "subset")
     assert chosen("0.1", selector="subset") == Choice(local, "subset")
     assert chosen("0.1", draws="peeled") == Choice(local, "permute_and_flip", "peeled")

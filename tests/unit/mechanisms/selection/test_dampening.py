@@ -44,7 +44,8 @@ def cases(draw: st.DrawFn, most: int = 60) -> Case:
     rows = [sorted(draw(st.lists(step, min_size=horizon, max_size=horizon))) for _ in range(count)]
     wide = st.integers(-8 * cap, 8 * cap)
     edges = [sum(row[:i]) for row in rows for i in range(horizon + 1)]
-    # The ends of steps and their neighbours are where a comparison could be off by one.
+    # Utilities at the ends of the steps of a dampened score, or next to them, would show a
+    # comparison that is off by one.
     ends = st.sampled_from(edges).flatmap(lambda e: st.sampled_from([e - 1, e, e + 1, -e, -e - 1]))
     utilities = draw(st.lists(wide | ends, min_size=count, max_size=count))
     return Case(utilities, Sequences(rows, cap))

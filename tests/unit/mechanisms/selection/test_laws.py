@@ -93,7 +93,9 @@ def one_shot(k: int) -> OrderedLaw:
     return lambda scores: one_shot_probabilities(scores, P, k)
 
 
-#: (law, k, n, largest score, D, whether the bound p^(2kD) is attained in the box)
+#: Selection laws by name, each with k, the number of candidates n, the largest score, and D, the
+#: most that a change moves a score. The last value is True if some scores attain the bound p^(−2kD)
+#: on the ratio of probabilities.
 BOXES = {
     "permute_and_flip, n=2, D=1": (one_draw(permute_and_flip_probabilities), 1, 2, 5, 1, True),
     "permute_and_flip, n=2, D=3": (one_draw(permute_and_flip_probabilities), 1, 2, 8, 3, True),
@@ -125,7 +127,7 @@ def test_neighbours_differ_by_the_loss_at_most(
     worst = worst_ratio(law, n, top, moved)
     bound = P ** (-2 * k * moved)
     assert worst == bound if attained else worst < bound
-    # The bound is tight: the same check rejects e^(ε(1 − 1/2kD)).
+    # The bound is tight: the same check would reject a bound that is smaller by the factor p.
     assert worst > bound * P
 
 

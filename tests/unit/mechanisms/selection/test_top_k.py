@@ -101,7 +101,8 @@ def test_scores_reach_the_selector(name: str, sensitivity: Sensitivity, draws: D
     actual = selector.seen.pop("scores")
     assert actual.tolist() == expected.tolist()
     assert np.abs(actual).max() <= score_bound(grid, 20)
-    # An edge more raises these scores and lowers none.
+    # One more edge may raise the scores of these utilities and never lowers one, so all scores move
+    # one way.
     one_way = name in ("degree", "core_number", "h_index")
     expected_rest = {"score_bits": 20, "loss": LOSS, "k": 3, "draws": draws, "one_way": one_way}
     assert selector.seen == expected_rest
@@ -173,7 +174,7 @@ def test_the_plan_is_made_of_public_facts() -> None:
     influence = objective.joint_influence(dataset, AllNodes(), Sensitivity.SHIFTED, grid, 20)
     assert actual == Plan(grid, score_bits=20, count=37_700, influence=influence)
     assert actual.grid.bits == 24
-    # Beyond 2¹¹ draws the grid of scores has fewer bits: k · 2^q stays within 2³¹.
+    # For more than 2¹¹ draws the grid of scores has fewer bits q, so that k · 2^q stays within 2³¹.
     for k, bits in ((2048, 20), (2049, 19), (4096, 19), (37_700, 15)):
         assert plan(dataset, AllNodes(), objective, Sensitivity.SHIFTED, k).score_bits == bits
 

@@ -151,7 +151,8 @@ def test_the_law_is_that_of_two_exact_draws() -> None:
     grid = objective.grid(dataset, candidates, Sensitivity.LOCAL)
     measured = objective.measure(record, dataset, candidates, Sensitivity.LOCAL, grid)
     law: dict[tuple[int, int], float] = {}
-    # ε/2 a draw, half of it a unit of score.
+    # Each of the two draws has half of ε = 4. A score of one unit weighs exp(ε/2) for the ε of a
+    # draw, here exp(4/4).
     weights = np.exp(scores(measured, grid, Sensitivity.LOCAL, 20, -1) / 2**20 * 4 / 4)
     for place, weight in enumerate(weights):
         rest, smaller = objective.without(measured, grid, place)

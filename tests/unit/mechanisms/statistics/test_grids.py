@@ -24,7 +24,8 @@ from tests.unit.mechanisms.statistics.worlds import (
 
 
 def test_grids_follow_from_public_bounds() -> None:
-    # Counts have steps of one until 2·(GS + 1) / ε exceeds 2⁴⁰; from there steps are larger.
+    # A count is released in steps of one while 2·(GS + 1)/ε is at most 2⁴⁰, where GS is its global
+    # sensitivity. Beyond that, steps are larger.
     assert whole_plan(1, NANO) == Plan(0, 1)
     assert whole_plan((1 << 39) - 1, NANO).exponent == 0
     assert whole_plan(1 << 39, NANO) == Plan(1, 1 << 38)
@@ -66,7 +67,8 @@ def test_grids_of_candidates() -> None:
 
     assert count(0.0, 2.0**20) == 2**20 + 1
     assert count(0.0, 2.0**20 + 1) == count(0.5, 9.5) == 2**16 + 1
-    # Sensitivity in ranks, times the denominator of p: 1, and max(p, 1 − p) where rows come and go.
+    # One change moves the rank score of a quantile p by 1 under replace and by max(p, 1 − p) under
+    # add/remove, each times the denominator of p.
     tenth = Quantile("x", Fraction(1, 10))
     assert tenth.rank_sensitivity(table_dataset(REPLACE, 5)) == 10
     assert tenth.rank_sensitivity(table_dataset(ADD_REMOVE, 5)) == 9

@@ -42,7 +42,8 @@ def test_the_tail_is_that_of_the_law(weight: float, decay: float) -> None:
         assert tail(distance, weight, decay) == pytest.approx(float(chances @ beyond), rel=1e-9)
 
 
-#: True sums around the origin, true counts, and the scales of both noises.
+#: Cases of a mean: the true sum relative to an origin, the true count, and the scales of the noise
+#: on both.
 WORLDS = [(300.0, 100, 40, 1.0), (-40.0, 12, 40, 2.0), (0.0, 0, 40, 1.0), (900.0, 60, 40, 4.0)]
 
 

@@ -39,10 +39,13 @@ def test_noise_is_less_than_laplace_noise_only_where_the_quote_says(mechanism: S
     for cutoff in range(41):
         context = QueryContext(PrefixRecords(cutoff), dataset, LOSS, SeededRandomness(1), Inline())
         rate = mechanism.rate(part.measure(context, plan), plan, spent).exponent()
-        # A cut-off of 39 or 40 has the largest local sensitivity.
+        # The local sensitivity is largest at the cut-offs 39 and 40. So any other cut-off is 39 −
+        # ``cutoff`` changes away from the largest.
         less.append((39 - cutoff, rate * plan.cap > 1))
     assert beyond == 14
-    # Here the condition is sufficient as well: local sensitivities fall faster than e^β.
+    # In general less noise needs this distance from the largest local sensitivity. Here the
+    # distance is also enough, because each change lowers the local sensitivity by a factor above
+    # e^β.
     assert [pays for _, pays in less] == [far >= beyond for far, _ in less]
 
 

@@ -41,7 +41,8 @@ def test_uniform_numbers_of_several_words() -> None:
 def test_races_of_groups(tail: bool, widen: float) -> None:
     sizes = np.array([1, 0, 6, 2, 40], np.int64)
     rate, randomness = Rate(NANO, 2 * NANO), SeededRandomness(11)
-    # Widened brackets overlap, so the exact refinement decides; it is slower.
+    # Widened brackets of arrivals overlap, so the exact refinement decides. It is slower, so there
+    # are fewer runs.
     runs = 10_000 if widen == 1 else 300
     drawn = [weighted_race(sizes, rate, randomness, tail=tail, widen=widen) for _ in range(runs)]
     law = sizes * np.exp(-0.5 * np.arange(5))

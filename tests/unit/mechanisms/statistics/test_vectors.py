@@ -133,7 +133,8 @@ def test_smooth_median() -> None:
 
 @pytest.mark.parametrize(("s", "width", "beta"), [(0, 10, 1), (1, 20, 0.5), (2, 30, 0.35)])
 def test_smooth_median_where_rows_come_and_go(s: int, width: int, beta: float) -> None:
-    # At each of these β the smooth bound is that of the distance s; GS is as small as it may be.
+    # At each of these β the smooth bound is the local sensitivity at the distance s, times
+    # e^(−β·s). The small global sensitivity of 40 decides only at the last, smaller β.
     local = AddRemoveBound(Whole(NUMBERS), Fraction(1, 2), 40)
     assert local.smooth(beta) == pytest.approx(width * np.exp(-beta * s))
     assert local.smooth(0.1) == pytest.approx(40 * np.exp(-0.1 * 3))
@@ -143,7 +144,8 @@ def test_smooth_median_where_rows_come_and_go(s: int, width: int, beta: float) -
 def test_the_bound_where_rows_come_and_go_ends_at_a_public_distance(
     rows: int, distance: int
 ) -> None:
-    # No window near the rank of equal numbers has a width, so the maximum is GS at that distance.
+    # All numbers are equal, so the local sensitivity is 0 up to the public distance. From there on
+    # the global sensitivity counts, and its damped value there is the smooth bound.
     cap, beta = 10**6, 1e-3
     ordered = SortedNumbers(np.full(rows, 5.0), 0, 0, cap)
     local = AddRemoveBound(ordered, Fraction(1, 2), cap)
@@ -152,7 +154,8 @@ def test_the_bound_where_rows_come_and_go_ends_at_a_public_distance(
 
 @pytest.mark.parametrize("beta", [0.02, 0.1, 0.5, 1.5])
 def test_smooth_median_at_every_beta(beta: float) -> None:
-    # LS(s) = 10, 20, 70, 80, 80, 100: two of five are replaced and all above 20 may be 100.
+    # The local sensitivity LS(s) after s replacements is 10, 20, 70, 80, 80 and 100. For s = 2, the
+    # numbers 40 and 50 become 100, and one more change moves the median from 30 to 100.
     replaced = ReplaceBound(Whole(NUMBERS), Fraction(1, 2), 100)
     padded = [0, 0, 0, 0, *NUMBERS, 100, 100, 100, 100]
     exact = [
@@ -164,7 +167,7 @@ def test_smooth_median_at_every_beta(beta: float) -> None:
 
 
 def test_ranks_are_those_of_decimals() -> None:
-    # In doubles 0.07·100 is above 7.
+    # In doubles the product 0.07·100 is above 7, and rounding it up would give the rank 8.
     assert rank(*exact_share(0.07).as_integer_ratio(), 100) == 7
     assert rank(1, 2, 5) == 3
     assert rank(0, 1, 0) == rank(1, 1, 1) == 1
@@ -178,12 +181,13 @@ def test_the_mean_of_no_record_is_the_middle_of_the_bounds(relation: Neighbourin
         plan = part.plan(dataset, NANO)
         released.append(part.measure(context(table([]), dataset), plan).value * plan.step)
     assert mean.answer(dataset, released) == 20
-    # A noisy sum is divided by one at least: the noisy number of rows may be negative.
+    # The noisy number of rows may be negative. So a noisy sum is divided by at least one.
     assert mean.answer(dataset, [Fraction(5), Fraction(-3)][: len(released)]) == 25
 
 
 def test_exponential_median() -> None:
-    # Ten thousand cells for every unit: a tied number takes one of them from the gap above it.
+    # The bounds are divided into 10,000 cells per unit. So the one cell of a number itself hardly
+    # changes the probability of the gap above it.
     unit, median = 10_000, Median("x")
     dataset = table_dataset(REPLACE, 5, 0.0, 100.0 * unit)
     cells = median.cells(dataset)
@@ -201,7 +205,8 @@ def test_prefix_sums() -> None:
     values = np.array([10, 20, 30, 100])
     changes = local_changes(values)
     assert changes.tolist() == [10, 20, 30, 100, 100]
-    # The published example: with five prefixes the last has but one neighbour, with six another.
+    # The published example: the prefix of five values has one neighbour in a list of five values,
+    # and a second one in a list of six.
     assert local_changes(np.array([1, 2, 3, 4, 69_624])).tolist()[5] == 69_624
     assert local_changes(np.array([1, 2, 3, 4, 69_624, 113_511])).tolist()[5] == 113_511
     smooth = [CutOffBound(changes, k).smooth(0.5) for k in range(1, 5)]

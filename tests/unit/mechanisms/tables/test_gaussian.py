@@ -90,7 +90,8 @@ def test_a_replaced_row_may_move_one_sum_by_both_changes() -> None:
     multiple = -(-largest >> sums.noise.shift)
     assert sums.noise.squares >= multiple**2
     assert sums.noise.deviation.steps <= MOST_STEPS
-    # σ is at least the change/√(2ρ) and hardly more: rounding to multiples costs next to nothing.
+    # σ is at least change/√(2ρ), for the most that one row changes the sum, and at most 0.1 % more.
+    # So rounding to multiples hardly costs accuracy.
     least = largest / sqrt(2 * RHO.rho_femto / 1e15)
     assert 1 <= sums.noise.scale / least < 1.001
 
@@ -99,7 +100,8 @@ def test_numbers_are_rounded_down_once_and_before_their_noise() -> None:
     noise, values = GaussianNoise(Deviation(1), 1, shift=4), np.arange(-40, 40)
     assert (noise.add(values, SeededRandomness(0), Inline()) == values // 16 * 16).all()
     assert noise.half_width(1, MISS) == 16
-    # Two multiples of 16 around any move of 17: the squares of a move count what is crossed.
+    # Numbers are rounded down to multiples of 2^shift. The squares count how many multiples a
+    # change of one row may cross.
     assert GaussianNoise.of(10**18, [[17]]).shift == 0
     fine = GaussianNoise.of(2 * 10**12, [[1 << 20], [1 << 19, 1 << 19]])
     assert fine.squares == (1 << (20 - fine.shift)) ** 2
@@ -238,5 +240,6 @@ def test_the_stated_work_bounds_the_law_that_is_written_down(
     assert written <= stated
     assert terms > 1 or stated <= MOST_PLACES
     if terms > 1 and steps < 2048 and written:
-        # A convolved law has as many places as its circle.
+        # The law of a sum of noises is computed by convolution on a circle, and has one probability
+        # for each place on it.
         assert 2 * len(tails(Deviation(steps), terms)) <= stated

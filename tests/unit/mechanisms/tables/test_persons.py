@@ -89,7 +89,7 @@ def test_measured_totals_count_every_person_once(consistent: bool) -> None:
 def test_a_small_number_of_persons_is_suppressed_with_its_cell() -> None:
     dataset, records = visits()
     here = records.codes["town"] == 0
-    # Only two persons remain in the first town, with up to four rows each.
+    # Only two persons have rows in the first town, so its number of persons must be suppressed.
     few = np.where(here, np.int32(0) + (np.arange(ROWS) % 2), records.persons).astype(np.int32)
     order = np.argsort(few, kind="stable")
     codes = {name: column[order] for name, column in records.codes.items()}

@@ -38,7 +38,7 @@ BY = (Levels("town"), Levels("sex"))
 CODES = RECORDS.codes["town"].astype(np.int64) * 2 + RECORDS.codes["sex"]
 COUNTS = np.bincount(CODES, minlength=8)
 AGE = RECORDS.values["age"]
-#: Some cells are below this, and some are not.
+#: The least count at which a cell is shown. Some cells have fewer rows, and some have not.
 MINIMUM = int(np.sort(COUNTS)[3])
 SMALL = COUNTS < MINIMUM
 ALL: tuple[Aggregate, ...] = (
@@ -91,7 +91,8 @@ def test_a_measured_total_takes_a_second_cell_with_it(consistent: bool) -> None:
     assert (marks > SMALL).any()
     for town, total in zip(towns, totals["town",]["count"].suppressed, strict=True):  # type: ignore[arg-type]
         assert total or town != 1
-    # A measured total is that of all its rows; a sum of cells is not.
+    # A total that is measured itself counts all its rows. A total that is added up from cells lacks
+    # the suppressed ones.
     visible = np.where(marks, 0, COUNTS).reshape(4, 2)
     assert totals[()]["count"].value[0] == pytest.approx(COUNTS.sum())
     assert totals["sex",]["count"].value == pytest.approx(visible.sum(axis=0))

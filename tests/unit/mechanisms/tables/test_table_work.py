@@ -72,7 +72,8 @@ def test_work_bounds_the_looks_at_laws_and_the_bounds_of_quantiles(
     list(table.totals())
     stated = column_work(TablePlan(described, dataset, loss))
     assert looked <= stated["widths of sums"].units
-    # The width of a single noise has a closed form.
+    # The width of the interval for a single noise has a closed form. Only sums of noises need a
+    # search.
     assert (looked > 0) is (name in ("sums", "measured"))
     bounds = stated["bounds of quantiles"]
     assert (bounded, calls) == (bounds.units, bounds.calls)
@@ -129,7 +130,7 @@ def test_every_margin_has_its_columns_shares_and_searches() -> None:
     stated, bins = column_work(plan), len(plan.measurements[0].part.edges) - 1  # type: ignore[attr-defined]
     assert stated["columns of tables"].calls == 8 * 4
     assert stated["bounds of quantiles"].units == 8 * 3 * bins * TRIES
-    # Each margin has a cell for each level of its axes.
+    # The margins of three attributes with two levels each have (2 + 1)³ = 27 cells in all.
     assert stated["searches for quantiles"].units == 27 * 3 * bins
 
 

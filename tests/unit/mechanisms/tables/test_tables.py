@@ -45,7 +45,8 @@ from tests.unit.mechanisms.tables.worlds import (
 RECORDS = people()
 AGE = RECORDS.values["age"]
 ALL = [CountOf(), SumOf("age"), MeanOf("age"), VarianceOf("age"), QuantilesOf("age", (0.3, 0.5))]
-#: Groups of rows as masks: towns as a chapter, and ages between other edges.
+#: The groups of a table are chapters of towns, and ranges of ages whose edges are not those of the
+#: domain. ``MASKS`` marks the rows of each group.
 BY = (
     Chapters("town", {"coast": ("c", "?"), "inland": ("a",)}),
     Edges("age", (10.0, 30.0, 90.0)),
@@ -286,6 +287,6 @@ def test_the_shares_of_a_plan_add_up_and_the_last_has_the_rest() -> None:
         plan = TablePlan(described, dataset_of(), PrivacyLoss(nano))
         assert sum((step.total() for step in plan.steps()), PrivacyLoss(0)) == PrivacyLoss(nano)
         count, mean_sum = plan.measurements[0].loss, plan.measurements[2].loss
-        # A count is measured once for the count, the mean and the variance.
+        # The count is measured once and serves three columns: the count, the mean and the variance.
         assert count.epsilon_nano == int(Fraction(nano, 5) * Fraction(2, 3) * Fraction(11, 6))
         assert mean_sum.epsilon_nano == int(Fraction(nano, 5) * Fraction(2, 3) * Fraction(5, 6))

@@ -26,7 +26,7 @@ from mechanisms.tables.tabulate import release
 from tests.support.contexts import context
 
 ADD_REMOVE, REPLACE = NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE
-#: Noise of this loss is 0 with a probability beyond doubt.
+#: A privacy loss so large that the noise is 0 with near certainty.
 LOUD = PrivacyLoss(10**6 * NANO)
 ATTRIBUTES = (
     CategoricalAttribute("town", ("a", "b", "c"), missing="?"),

@@ -26,7 +26,7 @@ def named(epsilon: str, rows: int = 100_000, replaced: bool = False, depth: int 
 @pytest.mark.parametrize(
     ("epsilon", "best"),
     [
-        ("0.00001", "id3"),  # a single leaf, because nothing can be split
+        ("0.00001", "id3"),  # no node can be split, so id3 is a single leaf
         ("0.002", "forest"),
         ("0.003", "naive_bayes"),
         ("0.05", "id3"),

@@ -77,7 +77,8 @@ def test_a_small_loss_grows_small_trees_by_public_facts() -> None:
 def test_orders_are_uniform() -> None:
     dice = Dice(SeededRandomness(7))
     drawn = [tuple(permutation(3, dice)) for _ in range(600)]
-    # Each of six orders has a mean of 100; 60 to 140 fail with a chance below 10⁻⁴ in all.
+    # Each of the six orders is expected 100 times. A fair shuffle leaves the range from 60 to 140
+    # with a probability below 10⁻⁴ in all.
     assert all(60 < drawn.count(order) < 140 for order in permutations(range(3)))
 
 

@@ -27,7 +27,7 @@ from tests.unit.mechanisms.trees.test_naive_bayes import ROWS, records
 
 MISS = 1 - Fraction(repr(CONFIDENCE))
 RHO = PrivacyLoss(0, 0, 5 * 10**13 + 7, 1)
-#: So much that noise is 0 but for a chance of e⁻⁵⁰.
+#: A privacy loss so large that noise differs from 0 only with a probability of e⁻⁵⁰.
 CERTAIN = PrivacyLoss(0, 0, 10**18, 1)
 REPLACED = replace(
     ADULT,

@@ -19,7 +19,7 @@ from tests.support.randomness import SeededRandomness
 
 ROWS = 400
 TASK = Task.of(ADULT, ("sex", "age"), "income")
-#: So much that noise is 0 but for a chance of e⁻¹⁰⁰⁰.
+#: A privacy loss so large that noise differs from 0 only with a probability of e⁻¹⁰⁰⁰.
 CERTAIN = PrivacyLoss(10_000 * NANO)
 
 
@@ -77,7 +77,8 @@ def test_small_counts_and_what_would_show_them_are_suppressed() -> None:
     marks = model.attributes[1].suppressed
     assert marks is not None
     assert marks[small].all()
-    # A single suppressed count of a class would be the class count without the others.
+    # Danger: if a class had a single suppressed count, its total minus the other counts would
+    # reveal it.
     assert (marks.sum(axis=1) != 1).all()
     assert model.prior.suppressed is not None
     assert not model.prior.suppressed.any()

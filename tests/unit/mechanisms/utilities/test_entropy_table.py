@@ -56,11 +56,11 @@ def test_tables_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) ->
     first = entropy_sums(39, 4)
     assert entropy_sums(39, 4) is first
     assert entropy_sums(39, 5) is not first
-    assert entropy_sums(39, 4) is first  # and used last
+    assert entropy_sums(39, 4) is first  # so this table is the last one used
     entropy_sums(39, 6)
     assert set(entropy_table._cache) == {(39, 4), (39, 6)}
     entropy_sums(200, 4)
-    assert (200, 4) not in entropy_table._in_use  # nobody holds it
+    assert (200, 4) not in entropy_table._in_use  # no caller holds the large table
     assert set(entropy_table._cache) == {(39, 4), (39, 6)}
 
 
@@ -69,7 +69,8 @@ def test_the_bound_on_rows_is_public() -> None:
     with pytest.raises(UnsupportedQuery, match="rows") as refusal:
         entropy_sums(MAX_ROWS + 1, 32)
     assert refusal.value.supported == {"rows": MAX_ROWS}
-    # N·ψ(N − 1)·2³² is below 2⁶² even there: all sums of the finest grid fit.
+    # Even at the largest number of rows N, the bound N·ψ(N − 1)·2³² on sums of the finest grid is
+    # below 2⁶². Here ψ is the largest increment. So all sums fit 64 bits.
     assert MAX_ROWS * nearest_increment(MAX_ROWS - 1, 32) < 2**62
 
 

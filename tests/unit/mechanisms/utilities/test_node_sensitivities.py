@@ -54,7 +54,8 @@ def check(delta: SensitivityFunction, expected: list[list[int]]) -> None:
     assert delta.shortfall().tolist() == direct
     ends = [[sum(row[:t]) for t in range(delta.horizon + 3)] for row in expected]
     for t in range(delta.horizon + 1):
-        # At the ends of steps, just beyond them, and at the ends of another candidate's.
+        # The goals are utilities at the ends of a candidate's steps, just beyond them, and at the
+        # ends of another candidate's steps.
         for near in (0, 1):
             for goals in ([row[t] + near for row in ends], [ends[0][t] + near] * len(ends)):
                 passed = delta.passed(np.array(goals)).T.tolist()
@@ -131,7 +132,8 @@ def test_sums_of_large_public_ranges_are_closed_forms() -> None:
     def direct(d: int) -> int:
         terms = (max(k * (k - 1), 4 * k) for k in range(d, top))
         scaled = sum(grid.cap - (q << grid.bits >> 2) for q in terms)
-        # Node 0 has one step where g(0) = 0.
+        # At degree 0 the sensitivity g(0) is 0 and is raised to one step, so one step less is
+        # missing to the cap.
         return scaled - (d == 0)
 
     assert totals.tolist() == [direct(int(d)) for d in degree]

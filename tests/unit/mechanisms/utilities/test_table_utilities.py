@@ -53,7 +53,7 @@ def dataset_of(relation: NeighbouringRelation, rows: int | None) -> Dataset:
     return Dataset("table", relation, TableDomain(ATTRIBUTES, rows=rows, max_rows=rows))
 
 
-# The formulas, over all levels and in rationals.
+# The formulas of the sensitivity functions, computed over all levels and in rational numbers.
 
 
 def moved(level: list[int], t: int, replace: bool) -> tuple[int, int]:
@@ -127,7 +127,8 @@ def test_delta_follows_its_formula(
     both = np.arange(2)
     actual = [measured.delta.at(t, both).tolist() for t in range(rows + 2)]
     expected = [plain(table, t, rows, replace, bits) for t in range(rows + 2)]
-    assert grid.cap - expected[-1] in (0, 1)  # the coarser cap was rounded up once more
+    # The cap of a coarser grid may be one step larger, because it is rounded up once more.
+    assert grid.cap - expected[-1] in (0, 1)
     if grid.cap == expected[-1]:
         assert actual == [[step, step] for step in expected]
     short = sum(grid.cap - step[0] for step in actual[:rows])
@@ -205,7 +206,8 @@ def test_rates_follow_their_formula(
 def test_sums_by_runs_are_sums(unit: int, first: int, count: int, cap: int) -> None:
     last = first + count - 1
     k = range(first, last + 1)
-    # The terms of Gini rise to its cap, after which nothing is missing.
+    # The sensitivity δ of Gini rises up to its cap. The sum is what δ lacks to the cap, so terms at
+    # the cap add nothing.
     rising = min(cap, unit)
     missing = sum(max(rising - (unit - unit // i), 0) for i in k)
     assert impurity.harmonic_sum(unit, first, last, rising) == missing
@@ -214,7 +216,9 @@ def test_sums_by_runs_are_sums(unit: int, first: int, count: int, cap: int) -> N
 def test_pairs_without_a_better_one_are_kept() -> None:
     table = np.array([[5, 9], [1, 9], [3, 20], [0, 9], [0, 4], [9, 30], [0, 0]])
     pairs = RarestPairs.of([table, np.zeros((1, 3), dtype=np.int64)])
-    # (m, β): (9, 4) (9, 0) (20, 2) (9, 0) (4, 0) (30, 8) (0, 0)
+    # The levels of the first table have these pairs (m, β): (9, 4) (9, 0) (20, 2) (9, 0) (4, 0)
+    # (30, 8) (0, 0). β is one less than the records of a level's rarest class, at least 0, and m
+    # counts its other records.
     assert pairs.offsets.tolist() == [0, 3, 4]
     remaining = list(zip(pairs.others.tolist(), pairs.rarest.tolist(), strict=True))
     assert remaining == [(30, 8), (20, 2), (9, 0), (0, 0)]
@@ -223,12 +227,13 @@ def test_pairs_without_a_better_one_are_kept() -> None:
     assert merged.others.tolist() == [30, 20, 9]
 
 
-# Public facts.
+# The public facts that utilities state.
 
 
 def test_mutual_information_is_information_gain() -> None:
     """Both have one implementation; only names and descriptions differ."""
-    # Reading __annotations__ creates an empty one; _abc_impl belongs to the ABC.
+    # Python creates ``__annotations__`` of a class when it is first read, and ``_abc_impl`` for
+    # every abstract base class. So both are ignored.
     words = {"__module__", "__doc__", "__annotations__", "__abstractmethods__", "_abc_impl"}
     own = set(vars(MutualInformation)) - words
     assert own == {"name", "title", "description", "source"}
@@ -294,7 +299,7 @@ def test_a_rate_says_what_it_counts() -> None:
         Rate()  # type: ignore[abstract]
 
 
-# Vectors of the specification.
+# Test vectors: values that the specification of the utilities states.
 
 
 def units(measured: Measurement, grid_bits: int, distances: tuple[int, ...]) -> list[float]:

@@ -19,7 +19,7 @@ from storage.files.manifest import manifest_digest
 from tests.support.world import World, allowance
 from tests.unit.storage.records.test_open_records import without_digests
 
-#: What is compared does not differ between databases.
+#: Only files are verified here, so the tests run with one kind of database.
 pytestmark = pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 ARRAYS = {"indptr": np.zeros(5, np.int64), "indices": np.zeros(0, np.int64)}
 

@@ -70,7 +70,7 @@ def test_a_backup_under_load_is_restored_frozen_and_un_spends_nothing(
         publish_heads(world, log)
         back_up(world.database, tmp_path / "data", log, tmp_path / "backup")
         after = world.charged(dataset, analyst)[0]
-        # Whoever asks goes on, and more is charged than the backup knows.
+        # The analysts go on sending queries, so the ledger charges more than the backup contains.
         until(lambda: world.charged(dataset, analyst)[0] != after)
         stop.set()
         for one in asking:
@@ -90,7 +90,7 @@ def test_a_backup_under_load_is_restored_frozen_and_un_spends_nothing(
         Publisher(database, with_old_heads).look()
         with pytest.raises(HeadsTooOld):
             accept(database, with_old_heads)
-        # The operator brings the heads that went on.
+        # The operator replaces the old heads file by the one that has grown since the backup.
         shutil.copyfile(log.path, restored / "heads.log")
         heads = HeadsLog(restored / "heads.log")
         Publisher(database, heads).look()
@@ -119,7 +119,8 @@ def test_it_holds_what_queries_read_and_nobody_else_may(
     publish_heads(world, log)
     back_up(world.database, tmp_path / "data", log, tmp_path / "backup")
     copied = tmp_path / "backup" / "datasets" / str(dataset.id)
-    # Version 1 is what the running query will be retried on; nobody reads version 2.
+    # The backup contains version 1, because a retry of the running query reads it. No query reads
+    # version 2.
     assert sorted(path.name for path in copied.iterdir()) == ["1", "3"]
     assert (copied / "3" / "array").read_bytes() == b"records"
     for path in (tmp_path / "backup").rglob("*"):

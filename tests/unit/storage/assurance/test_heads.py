@@ -61,7 +61,8 @@ def test_a_line_cut_off_spoils_neither_itself_nor_the_next(path: Path) -> None:
         other.publish([state(1, 3)], 12)
         again = HeadsLog(path)
         again.refresh()
-        # Without its line end alone the cut line is whole once more.
+        # If only the end of a line of the heads file is cut off (cut = 1), the next writer ends the
+        # line, and it is complete again. If more is cut off, the line counts as damaged.
         assert again.published == {1: state(1, 3)}
         assert len(again.damaged) == (0 if cut == 1 else 1)
 
@@ -112,12 +113,14 @@ def test_a_long_file_is_replaced_by_one_that_says_the_same(path: Path) -> None:
     for seq in range(2, 256):
         HeadsLog(path, long=2000).publish([state(1, seq)], seq)
         sizes.append(path.stat().st_size)
-    # It shrinks again and again, and never has more than the bound and one publication.
+    # The heads file is replaced by a shorter one several times. It never exceeds the limit on its
+    # length by more than one publication.
     assert sum(after < before for before, after in pairwise(sizes)) > 5
     assert max(sizes) < 3 * 1024 + 2000
     assert content(path) == ({1: state(1, 255), 2: state(2, 4)}, {2}, {77}, 1)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    # Who had read the first of those files goes on with the last.
+    # A process that has read the first of these heads files reads the same content from the last
+    # one.
     reader.refresh()
     assert (reader.published, reader.gone, reader.marks) == content(path)[:3]
     reader.accept([state(1, 9)], [], 12)
@@ -163,7 +166,7 @@ def test_a_crash_while_a_file_is_replaced_loses_nothing(
         HeadsLog(path, long=1000).publish([state(1, 21)], 21)
     monkeypatch.undo()
     assert content(path) == ({**before[0], 1: state(1, 21)}, *before[1:])
-    # What was left lying about is in nobody's way.
+    # The crash has left an unfinished new heads file. It does not prevent the next replacement.
     size = path.stat().st_size
     HeadsLog(path, long=1000).publish([state(2, 22)], 22)
     assert path.stat().st_size < size

@@ -96,7 +96,8 @@ def test_the_second_path_ends_the_refusal_and_restores_the_first(
     first.refresh()
     second.refresh()
     assert first.published == second.published != {}
-    # The further of the two counts, whichever it is.
+    # If the two files of heads differ, the later state of each account counts, whichever file has
+    # it.
     world.ledger.reserve(request(dataset, analyst))
     old = path.read_bytes()
     publisher.look()
@@ -171,12 +172,14 @@ def test_a_file_that_can_no_longer_be_read_does_not_stop_the_other(
     for _ in range(2):
         with pytest.raises(IsADirectoryError):
             publisher.look()
-    assert len(sent) == lines + 3  # two accounts, and the streams
+    assert len(sent) == lines + 3  # the heads of two accounts, and those of the journal
     first, second = HeadsLog(path), HeadsLog(copy)
     first.refresh()
     assert sorted(state.seq for state in first.published.values()) == [2, 2]
     with pytest.raises(IsADirectoryError):
-        second.refresh()  # a process that never read it does not know what it says
+        # A process that has never read the copy of the heads file cannot know its content, so it
+        # reports that the copy is unreadable.
+        second.refresh()
     copy.rmdir()
     copy.write_bytes(content)
     publisher.look()
@@ -240,7 +243,8 @@ def test_every_line_is_delivered_and_again_after_a_failure(world: World, path: P
     publisher = Publisher(world.database, log, deliver)
     for _ in range(3):
         publisher.look()
-    # Every account at first, although none has moved since the lines were written to the file.
+    # The first delivery fails, so the lines with the heads of both accounts are sent again. They
+    # were written to the file before, and no account has changed since.
     assert len(sent) == 2
     assert [text.count(b'"account"') for text in sent] == [2, 2]
     world.ledger.reserve(request(dataset, analyst))

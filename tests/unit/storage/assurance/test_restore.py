@@ -66,7 +66,7 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
     Publisher(world.database, log).look()
     dump = tmp_path / "purse.dump"
     subprocess.run([tools / "pg_dump", "--format=custom", f"--file={dump}", plain(url)], check=True)
-    # What the dump does not know.
+    # These charges are later than the dump, so the restored database lacks them.
     for _ in range(3):
         charged(world.ledger, "0.2")
     Publisher(world.database, log).look()
@@ -81,7 +81,8 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         bad = verify(restored, heads=log.published)
         assert not bad.valid
         ledger = BlockingLedger(restored)
-        # As the service does, before its first request.
+        # The service also compares the ledger with the published heads (the last hashes of its
+        # chains) before its first request.
         with watched(restored, HeadsLog(log.path), 3600):
             with pytest.raises(AccountFrozen):
                 charged(ledger, "0.01")
@@ -92,7 +93,8 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         account = ledger.account(dataset.id, analyst.id)
         assert account is not None
         for sums, before in zip((account, ledger.cap(dataset.id)), spent, strict=True):
-            # The ρ of lost charges that counted ε alone is not known, so the most is charged.
+            # The lost charges counted in ε alone, so their ρ is unknown. The largest possible ρ was
+            # charged, and the sums are compared without it.
             assert replace(sums.account.charged, rho_femto=0) == before
         charged(ledger, "0.3")
         with watched(restored, HeadsLog(log.path), 3600):
@@ -100,7 +102,8 @@ def test_a_dump_is_restored_frozen_and_un_spends_nothing(
         heads = HeadsLog(log.path)
         heads.refresh()
         assert verify(restored, heads=heads.published).valid
-        # The walls of the schema came along.
+        # The restored database has the triggers that refuse changes of the ledger, such as this
+        # deletion.
         with pytest.raises(DBAPIError), restored.engine.begin() as connection:
             connection.execute(text("DELETE FROM entry"))
     finally:

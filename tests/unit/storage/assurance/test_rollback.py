@@ -29,7 +29,7 @@ from tests.support.tampering import rows_of, tampering
 from tests.support.world import World, loss, request
 from tests.unit.storage.assurance.test_verification import secret_url
 
-#: What a restore puts back.
+#: The tables that a restore from a backup replaces: all of them.
 RESTORED = tables.metadata.sorted_tables
 
 
@@ -53,7 +53,8 @@ def restore(world: World, backup: dict[Any, list[Any]]) -> None:
         for table, rows in backup.items():
             for row in rows:
                 run(insert(table).values(row._asdict()))
-    # A restored service has no stream of the journal yet. This one notices that its own is lost.
+    # A restored service has no stream of the journal open. This process still has one open, and its
+    # next write detects that the restore has removed it.
     with suppress(LedgerAlarm):
         world.dataset(ready=False)
 
@@ -104,12 +105,13 @@ def test_a_restored_ledger_is_frozen_and_gives_nothing_back(
         charge(world, dataset, analyst, "0.2")
     Publisher(world.database, HeadsLog(log.path)).look()
     restore(world, backup)
-    # Charges that come before the look make a chain of the same length, or nearly, but another.
+    # Charges between the restore and the comparison with the published heads (last hashes) make a
+    # chain that is nearly as long as the lost one, but has other hashes.
     for _ in range(charged_since):
         charge(world, dataset, analyst, "0.01")
     publisher = Publisher(world.database, log)
     assert len(publisher.look()) == 2
-    assert publisher.look() == []  # once is enough
+    assert publisher.look() == []  # accounts that are frozen already are not frozen again
     with pytest.raises(AccountFrozen):
         charge(world, dataset, analyst)
     assert verify(world.database).valid
@@ -179,7 +181,8 @@ def test_a_missing_account_freezes_all(world: World, log: HeadsLog) -> None:
     half = in_rho(loss("0.5"), loss("0.5"))
     assert world.charged(dataset, analyst) == (loss(0), half)
     assert publisher.look() == []
-    # Whoever is given the number of the lost account starts with what that one had spent.
+    # A new account may get the number of the lost one. It is then frozen, and charged what the lost
+    # one had spent.
     world.grant(dataset, late, loss(1))
     reopened = world.ledger.account(dataset.id, late.id)
     assert reopened is not None
@@ -199,12 +202,13 @@ def test_heads_from_before_a_freeze_do_not_end_it(world: World, log: HeadsLog) -
     ids = [row.id for row in world.ledger.accounts(dataset_id=dataset.id)]
     at_us = world.now()
     world.database.write(lambda connection: freeze(connection, ids, at_us))
-    # The log is not behind, so it cannot vouch for what happened after the freeze.
+    # These published heads are from before the freeze, and the ledger is not behind them. So they
+    # cannot show what happened after the freeze, and the operator's acceptance is refused.
     assert publisher.look() == []
     with pytest.raises(HeadsTooOld):
         accept(world.database, log)
     done = accept(world.database, log, heads_lost=True)
-    rest = PrivacyLoss(8 * 10**8, 0, pure_femto(8 * 10**8))  # as one charge, in ρ
+    rest = PrivacyLoss(8 * 10**8, 0, pure_femto(8 * 10**8))  # the ρ is that of one ε-DP charge
     assert done == [Accepted(ids[0], dataset.name, analyst.name, "", rest)]
     with pytest.raises(BudgetExhausted):
         charge(world, dataset, analyst, "0.000001")
@@ -277,7 +281,7 @@ def test_lost_heads_leave_no_room_where_gaussian_noise_was_allowed(
     assert verify(world.database).valid
 
 
-#: δ_c = 10⁻⁶.
+#: δ_c (the δ that counting in ρ adds) of 10⁻⁶, in units of 10⁻¹⁸.
 SMALL = 10**12
 
 
@@ -408,7 +412,8 @@ def test_charges_that_an_account_never_counted_are_not_published_as_counted(
     dataset, analyst = world.ready(loss(1), loss(1))
     backup = backed_up(world)
     with monkeypatch.context() as patch:
-        patch.setattr(charging, "counts_rho", lambda _limit: False)  # before schema 0009
+        # As before schema 0009, which introduced ρ: charges counted in ε alone.
+        patch.setattr(charging, "counts_rho", lambda _limit: False)
         charge(world, dataset, analyst, "0.9")
     small_queries(world, dataset, analyst, 5)
     Publisher(world.database, log).look()

@@ -55,7 +55,8 @@ def test_an_honest_ledger_is_valid_as_a_whole_and_for_everyone(world: World) -> 
     owned = datasets_of(world.database, world.owner.id)
     owner = whole.extent_of(owned, lambda row: row.dataset_id in owned)
     assert [one.accounts for one in (*own, owner)] == [2, 2, 2, 8]
-    # Each charge and release stands in the analyst's account and in the cap.
+    # Each charge and each release has one entry in the analyst's account and one in the cap, the
+    # account of the dataset.
     assert sum(one.entries for one in own) * 2 == whole.extent.entries + 6 + 2 + 1 - 2
     assert owner.head == whole.extent.head
     assert len({one.head for one in own}) == 3
@@ -97,7 +98,7 @@ def check_fields(world: World, rng: random.Random, rows_each: int) -> None:
                         try:
                             run(set_field(table, row, column, value))
                         except IntegrityError:
-                            refused += 1  # the database itself finds it
+                            refused += 1  # a constraint of the database refuses the changed row
                             continue
                         tried += 1
                         if verify(world.database).valid:
@@ -268,7 +269,8 @@ def test_answers_to_be_seen_later_look_as_if_they_ran(world: World) -> None:
         run(set_field(tables.query, row, tables.query.c.answer, b"y"))
         assert verify(world.database, released_only=True).valid
         assert not verify(world.database).valid
-        # An instant that no clock would give is not believed.
+        # Danger: an instant in the far future would hide a changed answer from this check. No clock
+        # gives such an instant, so the row counts as bad.
         run(set_field(tables.query, row, tables.query.c.release_us, release_us * 2))
         assert not verify(world.database, released_only=True).valid
 

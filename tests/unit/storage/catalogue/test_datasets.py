@@ -198,7 +198,9 @@ class TestVersions:
         assert (current.version, current.upload.status) == (0, "refused")
         assert current.upload.detail == versions.WITHDRAWN
         world.datasets.begin_upload(dataset.name, actor=world.owner)
-        world.datasets.withdraw(dataset.name, actor=world.owner)  # an upload alone
+        # Ends an upload that is under way. No records are stored, so the next withdrawal is
+        # refused.
+        world.datasets.withdraw(dataset.name, actor=world.owner)
         with pytest.raises(NoRecords):
             world.datasets.withdraw(dataset.name, actor=world.owner)
 

@@ -59,7 +59,7 @@ def test_a_domain_comes_back_equal(domain: Domain) -> None:
     back = decode_domain(encode_domain(domain), labels=no_labels)
     assert back == domain
     assert type(back) is type(domain)
-    assert repr(back) == repr(domain)  # −0.0 and 0.0 too
+    assert repr(back) == repr(domain)  # unlike ==, repr tells −0.0 from 0.0
 
 
 def test_labels_are_opened_only_where_there_are_some() -> None:

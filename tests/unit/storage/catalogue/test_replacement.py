@@ -13,7 +13,8 @@ from storage.database import tables
 from storage.errors import AlreadyExists, DescriptionReplaced, NotFound, UploadRunning
 from tests.support.world import World, allowance, check_invariants, contents, loss
 
-# Of the same length as the first one, so that no cache can tell them by their size.
+# The stored text of this domain is as long as that of the domain it replaces. So a cache that
+# compares only lengths would fail these tests.
 ANOTHER = GraphDomain(nodes=5, max_degree=2)
 
 
@@ -45,7 +46,8 @@ def test_every_process_reads_the_new_description(world: World) -> None:
 
 def test_what_somebody_relies_on_stays(world: World) -> None:
     granted, published, named = (world.dataset(ready=False) for _ in range(3))
-    # An allowance of nothing shows the description too.
+    # Even an allowance of ε = 0 lets the analyst see the description, so the owner can no longer
+    # replace it.
     world.grant(granted, world.analyst(), loss(0))
     world.publish(published)
     world.datasets.set_nodes(named.name, [7, 8, 9, 10], max_degree=3, actor=world.owner)

@@ -21,7 +21,8 @@ ONE = Each(
 
 @pytest.mark.parametrize("row", [(), (1,), (1, 2, 3)])
 def test_a_row_of_another_length_is_an_error(database: Database, row: tuple[int, ...]) -> None:
-    # Constants are parameters of the driver too. One of them must not take a missing value's place.
+    # The driver receives the constants of a statement as parameters too. None of them may take the
+    # place of a value that the row lacks.
     def work(connection: Connection) -> Any:
         return ONE.of_each(connection, [row])()
 

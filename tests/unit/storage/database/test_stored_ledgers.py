@@ -31,9 +31,11 @@ from tests.support.world import BODY_HASH, check_invariants, loss
 
 FILES = sorted((Path(__file__).parent / "ledgers").glob("*.sql.gz"))
 IN_EVERY_RUN = {"0003", "0007", "0008", "0009", "0015"}
-#: The first schema with a journal, in which later queries have their facts.
+#: The first version of the schema with a journal. Queries that are charged under it have facts in
+#: the journal.
 JOURNAL = "0008"
-#: The state of each pure query: its charge, and what its key is answered.
+#: The ε-DP queries of the stored ledgers, by idempotency key: the charge, and the stored answer or
+#: None.
 PURE = {
     "answered": (loss("0.1"), b"the answer"),
     "with delta": (loss("0.2", "0.01"), b"another answer"),
@@ -113,7 +115,8 @@ def test_a_stored_ledger_verifies_replays_and_goes_on(stored: Database, file: Pa
     again = ledger.account(owners["answered"][1], owners["answered"][0])
     assert again is not None
     assert again.account.charged == pure.account.charged, "all of that is free"
-    # The same requests under new keys are charged the same, until nothing is left.
+    # The same requests under new idempotency keys are charged again, until the allowance is used
+    # up.
     for key in ("answered", "with delta", "given back", "running"):
         assert isinstance(ask(key, f"{key} again", PURE[key][0]), Reservation)
     now = ledger.account(owners["answered"][1], owners["answered"][0])

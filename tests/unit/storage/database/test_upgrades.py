@@ -191,7 +191,8 @@ def upgraded(empty_url: str, tmp_path: Path) -> Any:
     engine = _engine(empty_url)
     first_schema(engine)
     if engine.dialect.name == "postgresql":
-        # Rows were given their numbers by hand here.
+        # The test inserted rows with ids of its own. On PostgreSQL the sequences that give ids are
+        # therefore moved past them.
         with engine.begin() as connection:
             for name in ("users", "dataset", "budget_account"):
                 connection.execute(
@@ -350,7 +351,8 @@ def test_an_old_row_that_was_reset_is_never_drawn_again(upgraded: Database) -> N
 @pytest.mark.parametrize(
     "statement",
     [
-        # What release 0007 runs when it charges, settles, and writes a line of its audit trail.
+        # The statements by which a service with schema 0007 charges a query, settles it, and writes
+        # a line of its audit trail.
         "INSERT INTO entry (account_id, seq, kind, query_id, actor, d_eps_n, d_delta_a, at_us, "
         "digest, head, subject) SELECT account_id, seq + 100, kind, NULL, actor, d_eps_n, "
         "d_delta_a, at_us, digest, head, digest FROM entry",
@@ -386,7 +388,9 @@ def test_the_guard_itself_names_the_epoch(
     """Also where the epoch rises after a process has read the account."""
     raised = tables.budget_account.update().values(epoch=EPOCH + 1)
     upgraded.write(lambda connection: connection.execute(raised))
-    monkeypatch.setattr(charging, "EPOCH", EPOCH + 1)  # as if it had read the account before
+    # As if this process had read the account before its epoch rose. A migration raises the epoch,
+    # so that processes of older releases can no longer charge.
+    monkeypatch.setattr(charging, "EPOCH", EPOCH + 1)
     before = contents(upgraded)
     body = sha256(b"body").digest()
     with pytest.raises((Busy, LedgerAlarm)):

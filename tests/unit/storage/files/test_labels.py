@@ -43,7 +43,7 @@ def test_round_trip(tmp_path: Path, labels: list[int] | list[str]) -> None:
     assert list(opened) == labels
     names = pa.array([labels[2], labels[0]])
     assert opened.codes(names).tolist() == [2, 0]
-    # What was opened can be written again.
+    # Node labels that were opened from a file can be written to another file.
     write_labels(tmp_path / "again", opened)
     assert list(open_labels(tmp_path / "again")) == labels
 
@@ -88,7 +88,7 @@ def listed(folder: Path, content: str | bytes, **options: int | bool) -> list[in
 def test_node_lists(tmp_path: Path) -> None:
     assert listed(tmp_path, "3\n-1\n0\n9223372036854775807\n") == [3, -1, 0, 2**63 - 1]
     assert listed(tmp_path, "\ufeff3\r\n1") == [3, 1]
-    # One name that is no integer in its usual form makes all of them texts.
+    # If one node name is not an integer in its usual form, all names of the list are texts.
     for odd in ("01", "-0", "+1", "1.0", "9223372036854775808", "x", " 1"):
         assert listed(tmp_path, f"3\n{odd}\n") == ["3", odd]
     assert listed(tmp_path, '"a,b"\nné\n"say ""hi"""\n') == ["a,b", "né", 'say "hi"']
@@ -138,5 +138,6 @@ def test_a_million_names_take_seconds(tmp_path: Path) -> None:
         write_labels(tmp_path / f"nodes{prefix}", names)
         opened = open_labels(tmp_path / f"nodes{prefix}")
         assert opened.codes(pa.array([f"{prefix}6999993", "x"])).tolist() == [999_999, -1]
-        # About a second; what is quadratic in the names takes hours.
+        # To read and write a million node names takes about a second. An algorithm of quadratic
+        # time would take hours.
         assert process_time() - start < 60

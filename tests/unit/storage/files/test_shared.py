@@ -28,7 +28,8 @@ from storage.s3.cache import CachedStore
 from tests.support.patience import PATIENCE, until
 from tests.support.stores import KEY, StoreProcess, store_process
 
-#: Another process: the same files, through a data folder of its own where that is the point.
+#: Returns the shared files as a process of the given name opens them. With an object store, each
+#: process caches them in a data folder of its own.
 Processes = Callable[[str], Shared]
 
 
@@ -141,13 +142,13 @@ def test_a_job_is_done_elsewhere(process: Processes) -> None:
         ]
         assert not worker.is_over(name)
     assert worker.is_over(name)
-    # One who was taken for lost leaves nothing either.
+    # The job is over, so the result that a worker writes too late is removed again.
     worker.write(name, 0, (np.arange(3),))
     shared = process("third")
     assert [name for name in shared.names("cluster") if not name.endswith(".npy")] == []
 
 
-# ------------------------------------------------------------------ what a store has to itself
+# ------------------------------------------------------- shared copies of arrays, object stores
 
 
 @pytest.mark.parametrize("hours", [13, 25])
@@ -166,7 +167,8 @@ def test_what_is_read_for_days_is_there_after_a_sweep(
     files.sweep()
     with scratch.job(_doubled, {"a": array}, [0]) as name:
         assert scratch.open(name).arrays["a"].tolist() == array.tolist()
-        # For as long again as any job takes.
+        # The new job has written the shared copy of its array again, so no sweep removes the copy
+        # while the job may still read it.
         assert copy.stat().st_mtime > now - 60
 
 
@@ -233,7 +235,7 @@ def test_the_cache_is_bounded_and_keeps_what_was_used(
     c = use("c")
     assert (a.exists(), b.exists(), c.exists()) == (True, False, True)
     assert not b.parent.exists()
-    # What is open is not dropped under anybody, however much there is.
+    # The cache never removes a file that is open, even if its files exceed the limit on its size.
     with ExitStack() as stack:
         names = [f"arrays/{name}/0.npy" for name in "acb"]
         assert all(path.exists() for path in [stack.enter_context(store.file(n)) for n in names])
@@ -332,11 +334,13 @@ def test_whether_the_store_answers_is_known_without_waiting(
     until(lambda: not store.answers())
     answer.clear()
     until(store.answers)
-    # A bucket that was emptied answers, and has nothing.
+    # An emptied object store still replies. But it lacks the file ``OWNER``, so it counts as
+    # failed.
     store.remove(cache.OWNER)
     until(lambda: not store.answers())
     store.close()
-    # A probe that is under way may still find what is put now.
+    # A probe of the store that was under way at the call of ``close`` could still find the file
+    # ``OWNER``. So the test waits until the probing thread has ended.
     until(lambda: "store-probe" not in {thread.name for thread in threading.enumerate()})
     put(store, cache.OWNER, b"")
     time.sleep(0.2)

@@ -49,7 +49,8 @@ def read(path: Path, domain: str, media_type: str, gzipped: bool) -> list[str]:
 
 
 def measured(path: Path, domain: str, media_type: str, gzipped: bool) -> dict[str, Any]:
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts here
+    # Resets the peak of memory (VmHWM) to the present use.
+    Path("/proc/self/clear_refs").write_text("5")
     before, start = memory("VmRSS"), process_time()
     ended = read(path, domain, media_type, gzipped)
     seconds = process_time() - start

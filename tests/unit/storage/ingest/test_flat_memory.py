@@ -21,9 +21,9 @@ import pytest
 Measured = Callable[..., dict[str, Any]]
 ROOT = Path(__file__).resolve().parents[4]
 PIECE = 2**24
-PIECES = 128  # 2 GB
-FLAT = 128  # MB
-SECONDS = 30.0  # of processor time: a machine with other work is slower by the clock
+PIECES = 128  # the number of pieces of 16 MB in a file of 2 GB
+FLAT = 128  # the most MB by which the memory of the reader may grow
+SECONDS = 30.0  # of processor time, because elapsed time depends on other work
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="peaks of memory are read from /proc"
@@ -125,7 +125,8 @@ def test_a_parquet_file_of_one_long_text(measured: Measured, tmp_path: Path) -> 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # A megabyte, named a million times: a terabyte for a reader that writes it out.
+    # A dictionary-encoded column: a million rows refer to one text of a megabyte. A reader that
+    # writes the text out for each row needs a terabyte.
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 10**6, pa.int32()), ["M" * 2**20])
     path = tmp_path / "texts"
     pq.write_table(pa.table({"sex": texts}), path, compression="zstd", store_schema=False)

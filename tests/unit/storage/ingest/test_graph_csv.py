@@ -72,8 +72,8 @@ def test_several_blocks_are_one_graph(tmp_path: Path) -> None:
     with path.open("a") as file:
         file.write("1,0\n")
     assert refusals(path, graph_domain(60_000)) == [(("line", last), "duplicate_edge")]
-    # Degrees are counted over all blocks: the nodes have 8 edges in earlier blocks, and the edge in
-    # the last block is one too many.
+    # Degrees are counted over all blocks of the file: the nodes have 8 edges in earlier blocks, and
+    # the edge in the last block is one too many.
     assert refusals(path, graph_domain(60_000, 8)) == [(("line", last), "degree")]
 
 
@@ -146,7 +146,8 @@ def test_one_edge_half_a_million_times_is_refused_in_little_memory(tmp_path: Pat
     """A gzip bomb of a line that is fine by itself: a block of it is 2 MB of text."""
     path = file_of(tmp_path, "source,target\n" + "0,1\n" * 500_000)
     domain = graph_domain(1000, 900)
-    refusals(path, domain)  # what is loaded for the first time only is not counted
+    # The first call also loads libraries, whose memory the measurement below must not count.
+    refusals(path, domain)
     tracemalloc.start()
     try:
         errors = refusals(path, domain)
@@ -154,7 +155,8 @@ def test_one_edge_half_a_million_times_is_refused_in_little_memory(tmp_path: Pat
     finally:
         tracemalloc.stop()
     assert errors[0] == (("line", 902), "degree")
-    # The text twice, and the codes of a block; looking for the line took 56 MB.
+    # At its peak the reader holds the text of a block twice, and its codes. The search for the line
+    # of the error once took 56 MB.
     assert peak < 32 * 2**20
 
 
@@ -216,7 +218,7 @@ def test_damaged_gzip(tmp_path: Path) -> None:
     assert refusals(file_of(tmp_path, whole[:-1]), graph_domain(6000), gzipped=True) == [
         (("upload",), "gzip")
     ]
-    # Several members after each other are one file.
+    # A gzip file may consist of several members, one after another. They are read as one text.
     two = gzip.compress(b"source,target\n0,") + gzip.compress(b"1\n2,3\n")
     assert edges_of(read(file_of(tmp_path, two), graph_domain(), gzipped=True)) == {(0, 1), (2, 3)}
 

@@ -22,7 +22,7 @@ from tests.support.uploads import AGE, SEX, file_of, table_domain
 
 KEY = bytes(range(32))
 DOMAIN = table_domain(person="id")
-#: A person, a sex and an age.
+#: One row of a table: a person, a sex and an age.
 Row = tuple[str, str, float]
 
 

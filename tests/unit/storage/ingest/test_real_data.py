@@ -51,7 +51,7 @@ def test_a_graph_with_names(tmp_path: Path, prefix: str) -> None:
     sources = np.searchsorted(ids, ends[0])
     degrees = np.bincount(np.searchsorted(ids, ends[1]), minlength=len(ids))
     assert np.array_equal(np.diff(coded.indptr), degrees + np.bincount(sources, minlength=len(ids)))
-    # The last edge of the file stands in both rows.
+    # The arrays list every edge for both of its nodes, also the last edge of the file.
     a, b = np.searchsorted(ids, [ends[0][-1], ends[1][-1]])
     assert b in coded.indices[coded.indptr[a] : coded.indptr[a + 1]]
     assert a in coded.indices[coded.indptr[b] : coded.indptr[b + 1]]

@@ -133,7 +133,8 @@ def test_bounds_on_rows(tmp_path: Path) -> None:
     assert refusals(three, table_domain(SEX, max_rows=9, min_rows=4)) == [(("upload",), "rows")]
     empty = table(none, table_domain(SEX, max_rows=9))
     assert (empty.rows, empty.codes["sex"].dtype) == (0, np.uint8)
-    # replace: as many as were fixed; before that any number but none.
+    # Under the neighbouring relation ``replace`` the number of rows is public. The first upload
+    # fixes it at any number but 0, and later uploads must have exactly as many.
     assert table(three, table_domain(SEX, max_rows=None, rows=3)).rows == 3
     assert refusals(three, table_domain(SEX, max_rows=None, rows=2)) == [(("line", 4), "rows")]
     assert refusals(three, table_domain(SEX, max_rows=None, rows=4)) == [(("upload",), "rows")]

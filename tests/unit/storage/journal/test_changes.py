@@ -147,7 +147,8 @@ def test_only_the_manifest_that_was_published_opens(world: World) -> None:
     (row,) = world.datasets.needed_versions()
     with pytest.raises(DamagedFolder, match="the manifest is not the one that was published"):
         world.datasets.open_version(row)
-    # A version of an earlier release: its first opening states the digest, and no later one.
+    # A version that an earlier release published has no digest of its manifest. Its first opening
+    # records the digest in the journal, and later ones record nothing.
     nothing = update(tables.dataset_version).values(manifest_digest=None)
     world.database.write(lambda connection: connection.execute(nothing))
     for facts in (2, 2):

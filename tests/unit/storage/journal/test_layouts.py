@@ -65,8 +65,8 @@ def test_entries_of_one_cause_have_the_digests_of_separate_ones(
     entry: Any, more: int, number: int, accounts: list[int]
 ) -> None:
     own, kind, id, actor, amounts, at_us, subject = entry
-    # There are two amounts in an entry that is not counted in ρ, four in one that is, and five in
-    # one of a limit.
+    # An entry of the ledger has two amounts if its account does not count in ρ, and four if it
+    # does. An entry that changes a limit in ρ has five.
     fields = (kind, id, actor, (*amounts, *[number] * more), at_us, subject)
     digest_of = entry_digests(*fields)
     for account in (own, *accounts):

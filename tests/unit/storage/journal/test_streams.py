@@ -89,7 +89,8 @@ def test_another_process_opens_its_own_stream_and_names_the_first(
     assert texts(database)[2]["tips"] == [[first.id, first.seq, first.head.hex()]]
     with database.read() as connection:
         assert [tip.stream for tip in read_tips(connection)] == [second.id]
-    # The first goes on: it is a tip again, and the next stream names both.
+    # The first stream of facts grows again after the second has stated its end. So it is a tip
+    # again (no stream states its present end), and the next stream states the ends of both.
     write(database, "eve")
     other.close()
     third = Database.open(url, tmp_path)
@@ -167,7 +168,8 @@ def test_tips_are_read_without_the_facts_after_the_first(
     write(database, "ada")
     before = effort(database)
     write(database, *map(str, range(500)))
-    other = Database.open(url, tmp_path)  # which has read no first fact yet
+    # A new process has not cached the first fact of any stream, so it reads the first facts alone.
+    other = Database.open(url, tmp_path)
     assert effort(other) == before
     other.close()
 

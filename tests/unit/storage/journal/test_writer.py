@@ -352,7 +352,8 @@ class TestEmbedded:
         other.close()
         assert isinstance(outcome, Reservation)
         assert threads == ["writer_0"]
-        # And the next one has the loop for itself again.
+        # The other process has ended its transaction, so the next batch runs on the event loop
+        # again.
         asyncio.run(ask(world, [request(dataset, analyst)]))
         assert threads[-1] == LOOP
 
@@ -520,12 +521,13 @@ class TestOnTheLedger:
         world.grant(dataset, other, loss(10))
         requested = []
         for n in range(60):
-            # Refused by the first account, by the cap after the first was charged, or granted.
+            # Each request is granted, refused by the analyst's account, or refused by the cap of
+            # the dataset after the analyst's account was charged.
             requested.append(request(dataset, analyst, loss("0.3"), key=f"a{n}"))
             requested.append(request(dataset, other, loss(1), key=f"b{n}"))
         sizes = self.sizes(monkeypatch)
         outcomes = asyncio.run(self.together(world, requested))
-        assert max(sizes) > 10  # of 120 that come together
+        assert max(sizes) > 10  # requests in one batch, of 120 that arrive together
         granted = [o.query_id for o in outcomes if isinstance(o, Reservation)]
         assert {type(o).__name__ for o in outcomes} == {
             "Reservation",
@@ -540,7 +542,8 @@ class TestOnTheLedger:
         dataset, analyst = world.ready(loss(100))
         requested = [request(dataset, analyst, key=f"k{n}") for n in range(20)]
         twin = request(dataset, analyst, key="twin")
-        # The id of another query: the primary key refuses it, which nobody expects.
+        # This request has the id of another query. So the primary key refuses its row, an error for
+        # which the ledger has no reply of its own.
         object.__setattr__(twin, "query_id", requested[3].query_id)
         outcomes = asyncio.run(self.together(world, [*requested, twin]))
         assert [isinstance(outcome, Reservation) for outcome in outcomes] == [True] * 20 + [False]
@@ -560,5 +563,6 @@ class TestOnTheLedger:
         monkeypatch.setattr(database_module, "_commit", dying)
         requested = [request(dataset, analyst) for _ in range(10)]
         outcomes = asyncio.run(self.together(world, requested))
-        # Not even a refusal is told: it was decided on charges that may not stand.
+        # It is unknown whether the commit succeeded. So no request gets even a refusal, because a
+        # refusal may rest on charges that were not stored.
         assert [type(outcome) for outcome in outcomes] == [CommitUnknown] * 10

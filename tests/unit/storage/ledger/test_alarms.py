@@ -51,7 +51,8 @@ def recorded(world: World) -> RecordedAlarms:
 @pytest.fixture
 def unguarded(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Takes the guard on ε away, so that only the constraint stands; again: puts it back."""
-    # What is left is read wrongly, and the UPDATE does not look again.
+    # The look-up reads a charged ε of 0, and the UPDATE does not check the sum. So only the CHECK
+    # of the table refuses a charge beyond the limit.
     stale = Edited(charging.ACCOUNTS, "budget_account.charged_eps_n", "0 AS charged_eps_n")
     spoilt = Edited(entries.CHARGE, r"budget_account.charged_eps_n \+ ([^ ]+) <=", r"0 * \1 <=")
     states = [(stale, spoilt), (charging.ACCOUNTS, entries.CHARGE)]
@@ -82,7 +83,8 @@ def test_the_accounts_of_the_query_are_frozen(
     unguarded()
     requested = [request(other_dataset, other, loss("0.1")) for _ in range(5)]
     requested.append(request(dataset, analyst, loss("0.7")))
-    with ThreadPoolExecutor(6) as threads:  # in batches, from which only one member is thrown out
+    # The requests share batches. Only the one that exceeds its limit is removed from its batch.
+    with ThreadPoolExecutor(6) as threads:
         *others, bad = [threads.submit(world.ledger.reserve, one) for one in requested]
         assert all(isinstance(one.result(), Reservation) for one in others)
         with pytest.raises(LedgerAlarm):
@@ -93,7 +95,8 @@ def test_the_accounts_of_the_query_are_frozen(
     unguarded()
     with pytest.raises(AccountFrozen):
         world.ledger.reserve(request(dataset, analyst, loss("0.1")))
-    # What runs may end, and be answered: it is charged.
+    # A query that was running before the freeze may still be answered, because it is charged
+    # already.
     assert world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
     assert verify(world.database).valid
     with world.database.read() as connection:
@@ -137,7 +140,9 @@ def test_an_account_that_cannot_be_frozen_rings_all_the_same(
     beyond = update(budget_account).where(budget_account.c.id == account.id)
     with world.database.engine.begin() as connection:
         if not world.database.embedded:
-            # A constraint that is checked from now on only, as if it had been missing before.
+            # PostgreSQL checks a constraint that is NOT VALID only for later changes. So the row
+            # that exceeds its limit stays, as if the constraint had been missing when it was
+            # written.
             name = connection.exec_driver_sql(
                 "SELECT conname FROM pg_constraint WHERE conrelid = 'budget_account'::regclass "
                 "AND pg_get_constraintdef(oid) LIKE '%%charged_eps_n%%'"

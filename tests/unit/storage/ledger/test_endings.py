@@ -27,7 +27,8 @@ RESET = {
     "release_us": None,
     "lease_until": 0,
 }
-#: On PostgreSQL the owner would have to drop a CHECK first.
+#: These tests reset stored queries but leave their answers. On PostgreSQL a CHECK refuses that
+#: until the owner of the table drops it, so they run on SQLite alone.
 ON_SQLITE = pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
 
 

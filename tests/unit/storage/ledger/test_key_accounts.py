@@ -54,7 +54,7 @@ def test_the_limit_of_a_key_holds_over_all_datasets(world: World) -> None:
     with pytest.raises(BudgetExhausted) as refusal:
         world.ledger.reserve(request(dataset, analyst, loss("0.1"), limited_key=key))
     assert refusal.value.remaining == loss(0)
-    # Without this key its user may ask on.
+    # The limit binds this API key alone. Without the key, its user may send further queries.
     assert world.ledger.reserve(request(dataset, analyst, loss("0.1")))
     check_invariants(world.database)
 

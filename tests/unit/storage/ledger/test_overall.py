@@ -60,7 +60,8 @@ def test_it_starts_at_what_was_charged(world: World) -> None:
     world.ledger.grant(None, analyst.id, allowance(1), actor_id=world.admin.id)
     assert overall(world, analyst) == loss("0.5")
     assert verify(world.database).valid
-    # A query that ran when it was opened gives its charge back here too.
+    # A query that was running when the account over all datasets was opened gives its charge back
+    # to this account too.
     assert world.ledger.release(reservation)
     assert overall(world, analyst) == loss("0.2")
     assert verify(world.database).valid

@@ -79,7 +79,7 @@ def test_an_allowance_that_ends_after_the_look_up_takes_no_charge(world: World) 
     [
         ("1", "9", ("1.000000001", 0), BudgetExhausted),
         ("9", "1", ("1.000000001", 0), CapExhausted),
-        ("1", "1", ("1.000000001", 0), BudgetExhausted),  # the account is checked first
+        ("1", "1", ("1.000000001", 0), BudgetExhausted),  # the account refuses before the cap does
         ("1", "1", ("0.1", "0.000000000000000001"), BudgetExhausted),
     ],
 )
@@ -92,7 +92,7 @@ def test_a_refusal_stores_nothing(
         world.ledger.reserve(request(dataset, analyst, loss(*charge), key="k"))
     assert raised.value.charge == loss(*charge)  # type: ignore[attr-defined]
     assert contents(world.database) == before
-    # The key is as new as it was.
+    # The refusal has not used up the idempotency key: a charge that fits may come with it.
     assert isinstance(world.ledger.reserve(request(dataset, analyst, key="k")), Reservation)
 
 
@@ -202,7 +202,7 @@ def test_a_withdrawal_waits_for_a_charge_under_way(
         withdrawn.result(60)
     with pytest.raises(NoRecords):
         world.ledger.reserve(request(dataset, analyst))
-    # The query that was charged in time can still read its version.
+    # The charged query may still read its version, so the version's files are not removed.
     assert world.datasets.remove_unused(dataset.name) == []
     check_invariants(world.database)
 
@@ -241,7 +241,8 @@ def test_requests_without_a_key_are_all_new(world: World) -> None:
         assert isinstance(world.ledger.reserve(request(dataset, analyst)), Reservation)
     with world.database.read() as connection:
         keys = connection.execute(select(tables.query.c.idem_key)).scalars().all()
-    # A client cannot name them: its keys are ASCII.
+    # A request without an idempotency key is stored under a key that is not ASCII. Clients may send
+    # only ASCII keys, so none can name such a request.
     assert len(set(keys)) == 3
     assert not any(key.isascii() for key in keys)
 

@@ -24,9 +24,10 @@ from storage.queries.entry_pages import page_of_entries
 from tests.support.blocking import finished
 from tests.support.world import World, allowance, check_invariants, contents, loss, request
 
-#: E = 10 nano-ε, and a limit of 100 femto-ρ for some δ_c.
+#: A limit of 10 nano-ε or 100 femto-ρ. The ρ would follow from some δ_c, the δ that counting in ρ
+#: adds.
 BOTH = Limit(10, 0, 100, 7)
-#: The same, with releases without a finite ε.
+#: The same limits, with the permission for releases that have no finite ε.
 ALL = Limit(10, 0, 100, 7, gaussian=True)
 
 
@@ -43,7 +44,8 @@ def charged(world: World, dataset: StoredDataset, analyst: User) -> tuple[int, .
 def check(world: World) -> None:
     check_invariants(world.database)
     with pytest.MonkeyPatch.context() as patch:
-        # The small numbers of these limits follow from no promise.
+        # The verification checks that a limit in ρ follows from ε and δ_c. The small numbers of
+        # these limits do not, so this check is switched off.
         patch.setattr(verify_chains, "holds", lambda *_limit: True)
         assert verify(world.database).first_bad is None
 
@@ -52,7 +54,9 @@ def test_a_charge_fits_by_epsilon_or_by_rho(world: World) -> None:
     dataset, analyst = world.ready(BOTH, BOTH)
     first = ask(world, dataset, analyst, 4, 0, 30)
     ask(world, dataset, analyst, 4, 0, 30)
-    ask(world, dataset, analyst, 4, 0, 40)  # ε is 12 of 10, ρ is 100 of 100
+    # The sum of ε is now 12, beyond the limit of 10. The charge fits because the sum of ρ is 100 of
+    # 100.
+    ask(world, dataset, analyst, 4, 0, 40)
     before = contents(world.database)
     with pytest.raises(BudgetExhausted):
         ask(world, dataset, analyst, 1, 0, 1)
@@ -60,7 +64,8 @@ def test_a_charge_fits_by_epsilon_or_by_rho(world: World) -> None:
     assert charged(world, dataset, analyst) == (12, 0, 100, 0)
     assert world.ledger.release(first)
     assert charged(world, dataset, analyst) == (8, 0, 70, 0)
-    # After the release ε admits again what ρ does not.
+    # The release of the first charge frees ε. So this charge fits by ε, although it does not fit by
+    # ρ.
     ask(world, dataset, analyst, 2, 0, 50)
     assert charged(world, dataset, analyst) == (10, 0, 120, 0)
     check(world)
@@ -122,7 +127,8 @@ def test_a_release_without_a_finite_epsilon_needs_the_permission_of_account_and_
         assert contents(world.database) == before
     world.ledger.limit_cap(dataset.id, ALL, actor_id=analyst.id)
     first = ask(world, dataset, analyst, 0, 0, 60, 1)
-    # The permission may be taken back; what was charged stays charged, by ρ alone.
+    # An owner may withdraw the permission for releases without a finite ε. The charge that was made
+    # under it stays. While it does, further charges fit by ρ alone.
     world.grant(dataset, analyst, BOTH)
     for refused in ((0, 0, 1, 1), (1, 0, 41, 0)):
         with pytest.raises(BudgetExhausted):
@@ -132,7 +138,8 @@ def test_a_release_without_a_finite_epsilon_needs_the_permission_of_account_and_
         world.grant(dataset, analyst, Limit(10))
     check(world)
     assert world.ledger.release(first)
-    ask(world, dataset, analyst, 9, 0, 99)  # by ε again
+    # After the release of the charge without a finite ε, charges fit by ε again.
+    ask(world, dataset, analyst, 9, 0, 99)
     account = world.ledger.account(dataset.id, analyst.id)
     assert account is not None
     assert account.account.limit == BOTH
@@ -200,11 +207,13 @@ def test_what_was_not_counted_is_filled_in_with_the_first_limit_in_rho(world: Wo
     rho = pure_femto(NANO // 2) + pure_femto(NANO // 8)
     assert charged(world, dataset, analyst) == (NANO // 8 * 5, 0, rho, 0)
     check(world)
-    # The stored amounts are given back, and the ρ that was filled in is kept.
+    # A released query gives back the amounts that its charge stored, which have no ρ here. The ρ
+    # that the first limit in ρ filled in for it stays charged.
     assert world.ledger.release(late)
     assert charged(world, dataset, analyst) == (NANO // 2, 0, rho, 0)
     ask(world, dataset, analyst, NANO // 8, 0, 5)
-    # A second switch fills in nothing again.
+    # A second change to a limit in ρ fills in no ρ, because charges have counted in ρ since the
+    # first change.
     world.grant(dataset, analyst, allowance(10))
     world.grant(dataset, analyst, both)
     assert charged(world, dataset, analyst) == (NANO // 8 * 5, 0, rho + 5, 0)

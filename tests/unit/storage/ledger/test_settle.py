@@ -71,7 +71,8 @@ def test_nothing_is_visible_before_the_release_instant(world: World) -> None:
     ):
         with pytest.raises(StillRunning) as refusal:
             call()
-        # As for a query that still computes: the instant itself tells how long the work took.
+        # Before the instant at which it may leave, an answer looks like a running query. A
+        # ``retry_after`` with the exact rest of the time would show how long the work took.
         assert (refusal.value.id, refusal.value.retry_after) == (running.query_id, 1)
     assert other.name != dataset.name
 
@@ -168,7 +169,8 @@ def test_a_holder_that_shows_life_keeps_the_query(world: World) -> None:
     second = world.ledger.reserve(request(dataset, analyst, key="k"))
     assert isinstance(second, Reservation)
     before = contents(world.database)
-    # It has lost the query: no sign of life brings it back, nor lengthens the other's lease.
+    # The first attempt has lost the query. Its heartbeat neither gets the query back nor extends
+    # the lease of the second attempt.
     assert not world.ledger.renew(first)
     assert contents(world.database) == before
     assert world.ledger.settle(second, status=201, body=b"second", release_us=0)
@@ -274,7 +276,8 @@ class TestUnknownCommit:
             with pytest.raises(CommitUnknown):
                 world.ledger.reserve(request(dataset, analyst, key="k"))
         assert len(tries) == 1
-        # The charge stands, and the same key runs again under it once the lease is over.
+        # The charge is stored. Once the lease has expired, a request with the same key runs the
+        # query again under this charge.
         with pytest.raises(StillRunning):
             world.ledger.reserve(request(dataset, analyst, key="k"))
         world.lapse()

@@ -51,7 +51,8 @@ def test_a_window_neither_repeats_nor_skips_an_entry(
     for number, (dataset, analyst) in enumerate(pairs):
         account = world.ledger.account(dataset.id, analyst.id)
         assert account is not None
-        # Entries of one moment lie on both sides of a window's end, and in several accounts.
+        # A page first reads the newest entries alone (a window). Entries of one moment lie on both
+        # sides of a window's end, and in several accounts.
         add_entries(world, account.id, [soon + (i * i + number) % 3 for i in range(7)])
     everything = every_entry(world, 100)
     owner, (dataset, analyst) = world.owner.id, pairs[0]

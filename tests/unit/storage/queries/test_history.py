@@ -46,7 +46,8 @@ class TestLimits:
         world.grant(dataset, analyst, loss(3, "0.5"))
         world.grant(dataset, analyst, loss(2, "0.5"))
         facts = journal_facts(world)
-        world.grant(dataset, analyst, loss(2, "0.5"))  # no change, no entry and no fact
+        # The limit stays the same, so no entry and no fact is written.
+        world.grant(dataset, analyst, loss(2, "0.5"))
         assert journal_facts(world) == facts
         entries = page_of_entries(world.database, analyst_id=analyst.id).items
         assert [(e.kind, *e.amounts[:2]) for e in entries] == [
@@ -135,7 +136,7 @@ class TestEntries:
         assert entries(owner_id=ada.id).items == []
         assert len(entries(dataset_name=second.name).items) == 2
         assert entries(analyst_id=ada.id, dataset_name=second.name).items == []
-        # Somebody who is both sees both.
+        # A caller who is both analyst and owner sees the entries of both roles.
         assert len(entries(analyst_id=ada.id, owner_id=world.owner.id).items) == 6
 
     def test_pages_repeat_and_skip_nothing(self, world: World) -> None:
@@ -147,7 +148,8 @@ class TestEntries:
         while True:
             page = page_of_entries(world.database, limit=3, cursor=cursor)
             seen += page.items
-            world.ledger.reserve(request(dataset, analyst, loss("0.01")))  # newer ones do not show
+            # Entries that are written after the first page was read must not appear on later pages.
+            world.ledger.reserve(request(dataset, analyst, loss("0.01")))
             cursor = page.next
             if cursor is None:
                 break
@@ -247,8 +249,9 @@ class TestQueries:
             assert isinstance(reservation, Reservation)
             if status is not None:
                 world.ledger.settle(reservation, status=status, body=b"x", release_us=1)
-        # The first is compiled once, because it reads in the order of an index. A filter by the
-        # dataset needs the other one.
+        # Without a filter, the queries of one analyst are read by a statement that is compiled once
+        # and follows an index. A filter by dataset needs another statement, which must return the
+        # same rows.
         own = world.queries.page(analyst_id=ada.id, limit=3)
         of_dataset = world.queries.page(analyst_id=ada.id, dataset=dataset.name, limit=3)
         assert own.next == of_dataset.next is not None

@@ -110,10 +110,13 @@ def test_a_key_finds_only_its_datasets(world: World, asking: QueryLookup) -> Non
     reservation = world.ledger.reserve(request(dataset, analyst, key="k"))
     assert isinstance(reservation, Reservation)
     scoped = replace(analyst, scope=KeyScope(datasets=frozenset({elsewhere.id})))
-    with pytest.raises(NotFound):  # not even that it runs
+    # The API key does not admit this dataset, so the reply must not even reveal that the query
+    # runs.
+    with pytest.raises(NotFound):
         asking.look_up(dataset.name, scoped, "k", BODY_HASH)
     assert world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
-    for key in ("k", "new", None):  # not even a replay
+    # Nor is the stored answer sent again to an API key that does not admit the dataset.
+    for key in ("k", "new", None):
         with pytest.raises(NotFound):
             asking.look_up(dataset.name, scoped, key, BODY_HASH)
     scoped = replace(analyst, scope=KeyScope(datasets=frozenset({dataset.id})))
@@ -137,7 +140,8 @@ def test_a_known_key_is_never_refused(world: World, asking: QueryLookup) -> None
     with pytest.raises(StillRunning):
         asking.look_up(dataset.name, analyst, "k", BODY_HASH)
     world.lapse()
-    # Whoever takes it over pays nothing, although nothing is left.
+    # The account has nothing left, but a new attempt at a charged query is not charged again. So it
+    # is not refused.
     assert look_up(asking, dataset, analyst).refusal(loss("0.1")) is None
     assert isinstance(
         look_up(asking, dataset, analyst, "new").refusal(loss("0.1")), BudgetExhausted
@@ -164,7 +168,8 @@ def test_what_may_not_be_seen_is_not_there(world: World, asking: QueryLookup) ->
     for who in (stranger, world.owner, world.admin):
         seen = who is not stranger
         if seen:
-            # They see it; that they have no account is for the ledger to say.
+            # The owner and the admin may see the dataset. They have no account there, but only the
+            # ledger refuses a charge for that reason, and this look-up does not.
             assert look_up(asking, dataset, who).refusal(loss(200)) is None
         else:
             with pytest.raises(NotFound):

@@ -80,7 +80,9 @@ def test_the_sweep_takes_only_what_is_old(tmp_path: Path) -> None:
 
 def test_publishing_gives_the_final_name(tmp_path: Path) -> None:
     files = Files(tmp_path)
-    for content in (1, 2):  # the second replaces what an uncommitted publication left
+    # The second publication replaces the files of the first one, whose transaction was not
+    # committed.
+    for content in (1, 2):
         staging = files.staging_folder(3)
         write_arrays(staging, "test", {"a": np.array([content])})
         files.publish(staging, 3, 1)

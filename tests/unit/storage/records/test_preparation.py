@@ -181,7 +181,8 @@ def test_what_does_not_fit_into_memory_is_refused_with_what_it_takes(tmp_path: P
     assert f"{needed} bytes" in message
     assert not path.with_name("version").exists()
     prepared(path, graph_domain(9), limits=UploadLimits(memory_bytes=needed))
-    # Where the nodes alone do not fit, nothing is read.
+    # If the nodes alone do not fit into memory, the edge list is not read. Its content is invalid
+    # here, and no error says so.
     path.with_name("version").rename(tmp_path / "first")
     path.write_text("rubbish")
     with pytest.raises(InvalidRecords) as caught:
@@ -204,7 +205,7 @@ def test_progress_may_stop_the_work(tmp_path: Path, share: float) -> None:
     class Cancelled(Exception):
         pass
 
-    def cancel(done: float) -> None:  # while reading, and while preparing
+    def cancel(done: float) -> None:  # with share 0 it stops the reading, with 0.1 the preparation
         if done >= share:
             raise Cancelled
 

@@ -14,7 +14,8 @@ from tests.support.world import World
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Any]:
-    # Imported here: without the libraries of a store, the files of tests skip themselves.
+    # Imported here, because it needs the optional libraries of the object store. Without them, the
+    # test files skip themselves, but this file must load.
     from tests.support.stores import store_process
 
     with store_process() as process:

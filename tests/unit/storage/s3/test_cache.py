@@ -42,7 +42,8 @@ def test_open_versions_stay_and_closed_ones_are_evicted(
     for name in "ab":
         two.datasets.opened.forget(ids[name], 1)
     two.store._make_room(0)
-    # A query still reads the records of a. Nothing reads those of b.
+    # A query still reads the records of dataset a, so its files stay in the cache. Nothing reads
+    # those of b any more, so they are removed.
     assert cached(two) == 2
     del first
     two.store._make_room(0)
@@ -100,7 +101,7 @@ def test_an_old_version_gets_its_digests_once_for_all(
         replica.records("a")
         (folder,) = (replica.files.root / "store" / "arrays").iterdir()
         digests.append(manifest_digest(folder))
-        replica.files.adopt(folder)  # changes nothing
+        replica.files.adopt(folder)  # changes nothing, because the version has digests already
     assert digests[0] == digests[1]
     assert stored.version == 0
 

@@ -54,7 +54,8 @@ def test_records_that_were_not_published_are_swept_by_anybody(
         monkeypatch.undo()
         died(monkeypatch, one)
         assert len(one.store.names("")) == len(before) + 3
-        # As long as the upload is under way, by whomever, they may be published yet.
+        # While an upload is under way in any process, its files may still be published. So a sweep
+        # keeps them, whatever their age.
         age(two, monkeypatch, 7 * 86_400)
         two.datasets.sweep()
         assert len(one.store.names("")) == len(before) + 3

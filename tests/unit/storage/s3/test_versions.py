@@ -59,7 +59,7 @@ def test_a_removed_version_is_in_no_store_and_no_cache(
     assert one.names() == two.names() == ["a", "b", "c", "d"]
     one.datasets.withdraw("graph", actor=world.owner)
     assert one.datasets.remove_unused("graph") == [1]
-    # What is left is the list of names, which is public.
+    # After a removal only the list of node names is left in the store; it is public.
     assert one.tops() == {"nodes"}
     for path in (two.files.root / "store").rglob("*"):
         os.utime(path, (0, 0))

@@ -74,7 +74,7 @@ def check_one_ego(graph: nx.Graph, rows: list[set[int]], ego: int) -> int:
     """Compare every kernel of one ego with its twin; return the cost of the chosen one."""
     g = ranked(*rows_of(graph))
     place = np.zeros(g.nodes, np.int32)
-    # A capacity of one, so that the list has to grow.
+    # The list of edges has a capacity of one at first, so that the test makes it grow.
     room = np.empty(1, np.uint32)
     down, starts = kernels._inner_edges(g, ego, place, room)
     assert not place.any()
@@ -133,11 +133,12 @@ def test_named_graphs_equal_betweenness_in_the_ego_network(name: str) -> None:
     graph = NAMED[name]
     g = ranked(*rows_of(graph))
     _, steps = egocentric_block(g, 0, g.nodes)
-    # All egos of a small graph, a dozen of a large one, each against the plain twins.
+    # All nodes of a small graph are compared, and about a dozen nodes of a large one.
     for rank in range(0, g.nodes, 1 + g.nodes // 12):
         v = int(g.order[rank])
         ego = nx.ego_graph(graph, v)
-        # Every two nodes of an ego network are at most two steps apart.
+        # The reference counts all shortest paths. In an ego network these have at most two edges,
+        # and the kernel counts just those.
         expected = nx.betweenness_centrality(ego, normalized=False)[v]
         assert steps[rank] / 2**GRID_BITS == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
@@ -148,7 +149,7 @@ def test_the_reference_graph() -> None:
     utilities = {REFERENCE_NODES[v]: int(s) for v, s in zip(g.order, steps, strict=True)}
     assert utilities["a"] == 13 * 2**GRID_BITS // 2
     assert utilities["v0"] == 0
-    # The reference graph has a mirror: a and b, v0 v1 and v4 v5.
+    # Exchanging a with b, and v0 and v1 with v4 and v5, does not change the reference graph.
     assert utilities["b"] == utilities["a"]
 
 
@@ -167,7 +168,8 @@ def test_a_hub_over_a_long_cycle_is_counted_without_a_matrix() -> None:
     wheel = ranked(*rows_of(nx.wheel_graph(rim + 1)))
     inner, steps = egocentric_block(wheel, 0, 1)
     assert inner.tolist() == [rim]
-    # Rim nodes two apart share the one between them; all other open pairs share none.
+    # Rim nodes at distance two on the cycle share one neighbour beside the hub. All other pairs
+    # without an edge share only the hub.
     two_apart, farther = rim, rim * (rim - 1) // 2 - 2 * rim
     assert steps.tolist() == [(two_apart << (GRID_BITS - 1)) + (farther << GRID_BITS)]
 
@@ -187,7 +189,8 @@ def test_savings_are_those_of_the_rounded_reciprocals() -> None:
     tau = [2**GRID_BITS - s for s in values]
     assert all(abs(t - e) <= Fraction(1, 2) for t, e in zip(tau, exact, strict=True))
     assert values[:2] == [0, 2 ** (GRID_BITS - 1)]
-    # What the proof of admissibility needs (selection.md, section 3).
+    # The proof of admissibility (selection.md, section 3) needs that one more common neighbour
+    # lowers the value of a pair by at most one half and never raises it.
     steps = [a - b for a, b in pairwise(tau)]
     assert all(0 <= step <= 2 ** (GRID_BITS - 1) for step in steps)
 

@@ -166,7 +166,8 @@ def test_work_grows_with_what_has_to_be_looked_at() -> None:
     def work(graph: nx.Graph) -> int:
         return preparation_work(*rows_of(graph))
 
-    # One more spine of a book is one more star inside the ego of every other spine.
+    # The spines of a book graph are joined to each other and to all 400 pages. So one more spine
+    # adds a star to the ego network of every other spine.
     books = [nx.complete_multipartite_graph(*[1] * spines, 400) for spines in (1, 2, 3)]
     works = [work(book) for book in books]
     assert works[2] - works[1] > works[1] - works[0] > 0
@@ -196,7 +197,8 @@ def test_a_star_is_all_hub() -> None:
 
 def test_one_node_beside_a_clique_opens_one_pair_a_member() -> None:
     columns = prepare_graph(*rows_of(nx.lollipop_graph(200, 1)), Threads(2))
-    # The last of the clique holds the stick; the others and the stick share nothing but it.
+    # Only the last node of the clique has an edge to the outer node. Any other node of the clique
+    # shares with the outer node only this last node.
     expected = [0] * 199 + [199 << 26, 0]
     assert columns["egocentric_betweenness"].tolist() == expected
     assert columns["co_degree"].tolist() == [198] * 200 + [1]

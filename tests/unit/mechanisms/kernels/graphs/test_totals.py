@@ -118,6 +118,7 @@ def test_pruning_does_not_change_the_maximum(name: str) -> None:
 
 
 def test_a_hub_pairs_with_the_best_beside_it() -> None:
-    # The hub knows everyone, so the best pair of equals is of two leaves that it joins.
+    # The hub and a leaf have the degrees 4 and 1, without their common edge 3 and 0. Two leaves
+    # have the degrees 1 and 1, and no common edge.
     high, low = degree_pairs(ranked(*rows_of(nx.star_graph(4))))
     assert (high.tolist(), low.tolist()) == ([3, 1], [0, 1])

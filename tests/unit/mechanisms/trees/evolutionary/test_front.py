@@ -42,7 +42,8 @@ def test_draws_share_the_loss_and_only_added_records_move_one_way(
     selector, public = LargestScore(), replace(dataset(), neighbouring=relation)
     at = context(people(7), public, LOSS)
     chosen = Front((3, 4)).drawn(COUNTS, 3, selector, at)  # type: ignore[arg-type]
-    # By negatives, by both alike, by positives; a tree is drawn once.
+    # The first draw ranks trees by true negatives most, the second by both alike, and the last by
+    # true positives most. No tree is drawn twice.
     assert chosen == [1, 0, 2]
     one_way = relation is ADD_REMOVE
     third = LOSS.epsilon_nano // 3
@@ -63,7 +64,7 @@ def test_a_replacement_moves_both_sizes(
 
     monkeypatch.setattr(front, "noisy", exact)
     at = context(people(7), replace(dataset(), neighbouring=relation), LOSS)
-    # Released sizes are at least 1.
+    # A noisy size of a class is raised to at least 1 before it is released.
     assert Front().released(at, Confusion(*(np.array([0]),) * 2, 3, 8)) == Front((1, 3))
     (law,) = laws
     assert law.exponent() == Fraction(LOSS.epsilon_nano, 10**9 * moves)

@@ -76,7 +76,8 @@ def check_tidy(tree: Tree) -> None:
 @given(st.integers(0, 2**32), st.integers(0, 6))
 def test_random_trees_are_full_alive_and_undecided(seed: int, initial: int) -> None:
     tree = proposals(seed, initial, max(initial, 5)).random()
-    # Every path can test each of three attributes once; further tests depend on the outcomes.
+    # A path can test each of the three attributes at least once. Whether it can test one again
+    # depends on the outcomes.
     assert min(initial, 3) <= depth(tree) <= max(initial, 1)
     check_tidy(tree)
 
@@ -179,11 +180,14 @@ def test_a_test_is_drawn_by_attribute_then_by_place() -> None:
 
 def test_only_living_tests_are_drawn() -> None:
     dice = Dice(SeededRandomness(6))
-    # Sex is known, the town is b or c, the age is in the second or third quarter.
+    # At this node of a tree the sex is known, the town is b or c, and the age is in the second or
+    # third quarter.
     possible = {0: 0b01, 1: 0b0110, 2: 0b0110}
     drawn = Counter(QUESTIONS.draw(possible, dice) for _ in range(4000))
     assert drawn.keys() == {(1, 1), (1, 2), (2, 1)}
-    assert 1700 < drawn[2, 1] < 2300  # attributes are equally likely; 2000 ± 9 deviations
+    # Town and age are equally likely. Of 4,000 draws 2,000 are expected for each, and 300 is nine
+    # standard deviations.
+    assert 1700 < drawn[2, 1] < 2300
     assert QUESTIONS.draw({0: 1, 1: 0b1000, 2: 0b0100}, dice) is None
 
 

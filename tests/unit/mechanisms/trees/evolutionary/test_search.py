@@ -82,7 +82,8 @@ def test_good_trees_are_found_at_a_large_loss(
         assert len(trees) == 3
         assert max(map(depth, trees)) <= 4
         sums.append(sum(rates(trees, table)))
-    # Random trees and single labels have 1 on average; the true rule has 2.
+    # The two rates of a tree add up to 1 on average for random trees and single labels, and to 2
+    # for the true rule.
     assert np.mean(sums) > (1.6 if objective == "weighted_sum" else 1.15)
 
 
@@ -99,7 +100,8 @@ def test_a_weighted_sum_beats_guessing_by_much() -> None:
         ]
         for nano in (10**14, 10**4)
     )
-    # 4.7 and 2.5 on average; the gap is ten standard errors.
+    # The mean fitness is 4.7 with the large ε and 2.5 with the small one. The difference is ten
+    # standard errors.
     assert np.mean(good) > np.mean(bad) + 1
 
 
@@ -111,10 +113,11 @@ def test_a_front_trades_one_rate_for_the_other() -> None:
         for seed in range(6)
     ]
     positive, negative = (np.mean([one[side] for one in answers], axis=0) for side in (0, 1))
-    # The first draw weighs the negative rate by five sixths, the last one the positive rate.
+    # The first draw weighs the true negative rate by five sixths, and the last one the true
+    # positive rate.
     assert positive[0] < positive[2]
     assert negative[0] > negative[2]
-    # A single label has 1.
+    # The two rates of a tree with a single label add up to 1.
     assert np.mean(positive + negative) > 1.6
 
 
@@ -172,7 +175,8 @@ def test_no_more_nodes_are_evaluated_than_the_work_counts(
         search(context(people(50), PUBLIC, PrivacyLoss(10**9), SeededRandomness(seed)), options)
         nodes = sum(len(positions(tree)) for tree in evaluated)
         most = options.work(PUBLIC)["proposals"].units
-        # A full tree has one node less than the work counts; only random trees must be full.
+        # The work counts one node more per tree than a full tree has. Random trees are always full,
+        # so without generations the number of nodes is exact.
         proposed = options.population * (options.generations + 1)
         assert nodes <= most - proposed if options.generations else nodes == most - proposed
 
@@ -180,7 +184,8 @@ def test_no_more_nodes_are_evaluated_than_the_work_counts(
 def test_each_distinct_tree_is_evaluated_once(evaluated: list[Any]) -> None:
     options = search_of(population=60, generations=4, initial_depth=1, max_depth=1)
     search(context(people(500), PUBLIC, PrivacyLoss(10**10), SeededRandomness(2)), options)
-    # Trees of one test: 2 + 4 + 3 tests in two polarities, and two leaves.
+    # Trees with one test have 2 + 4 + 3 possible tests, each with two ways to label the leaves. Two
+    # trees are a single leaf, which makes 20 trees in all.
     assert len(evaluated) == len(set(evaluated)) <= 20
 
 

@@ -28,8 +28,8 @@ def test_every_path_spends_exactly_the_loss(epsilon: int, splits: int) -> None:
         counts = depth if depth == splits else depth + 1
         spent = counts * budget.count_loss.epsilon_nano + depth * budget.split_loss.epsilon_nano
         assert spent + budget.leaf(depth) == epsilon
-        # What an early leaf has to spend is never less than what a full path ends with, and this
-        # is never less than a choice.
+        # A leaf above the full depth gets at least the loss of a leaf at the full depth. This is at
+        # least the loss of choosing a split.
         assert budget.leaf(depth) >= budget.leaf(splits) >= budget.split_loss.epsilon_nano
 
 
@@ -102,7 +102,8 @@ def test_rho_is_that_of_the_most_expensive_path() -> None:
     assert total_rho(longest) == 5967122920078
     half = Budget(PrivacyLoss.parse("0.5"), 5).steps(exponential, [2] * 5, 2)
     assert round(total_rho(half) / 10**15, 4) == 0.1145
-    # The published table: with such leaves ρ admits 0, 1 and 13 queries of E = 1, 3 and 10.
+    # The published table: with a limit of ε = 1, 3 or 10, an account that counts in ρ admits 0, 1
+    # or 13 such trees of ε = 0.5.
     room = [rho_limit(e * NANO, ATTO // 10**6) for e in (1, 3, 10)]
     assert [one // total_rho(half) for one in room] == [0, 1, 13]
 
@@ -139,7 +140,8 @@ def test_rho_of_leaves_that_take_what_is_left_of_it() -> None:
 
 def test_a_person_with_more_records_has_the_path_of_the_group() -> None:
     steps = Budget(PrivacyLoss.parse("0.1"), 2).steps(SELECTORS["exponential"], [2, 5, 3], 2)
-    # Of three records: the early leaf at the root has 13 of 14 shares of an ε of 0.3.
+    # A person with three records has an ε of 3·0.1 in all. The count of the root spends one of its
+    # 14 shares, and a leaf at the root the other 13.
     of_three = total_rho([step.for_group(3) for step in steps])
     count, leaf = (Pure(Fraction(nano, NANO)).femto(3) for nano in (7_142_857, 92_857_143))
     assert of_three == count + leaf

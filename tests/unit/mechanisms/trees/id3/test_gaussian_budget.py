@@ -41,7 +41,8 @@ def test_every_path_spends_at_most_the_loss_and_nearly_all(
         leaf = GaussianNoise(budget.leaf_law(depth).square, 1).of_group(1)
         spent = (counts * count + depth * split + leaf) * 10**15
         assert spent <= femto
-        # Steps of 1/1024 make the noise of a large ρ slightly wider than it must be.
+        # Standard deviations are multiples of 1/1024. So at a large ρ the noise is slightly wider
+        # than needed, and some of ρ stays unspent.
         assert spent > femto * 0.9 or femto > 10**15
 
 
@@ -61,7 +62,7 @@ def test_the_exponential_mechanism_splits_at_twice_the_epsilon() -> None:
     at = {name: GaussianBudget(loss_of(10**13), 3, SELECTORS[name]).split_loss.epsilon_nano
           for name in ("exponential", "permute_and_flip")}  # fmt: skip
     assert at["exponential"] > 1.99 * at["permute_and_flip"]
-    # Known to fail: one nano more costs more than its unit.
+    # An ε that is larger by 10⁻⁹ would cost more ρ than the share of the split.
     split = 10**13 * 8 // 43
     assert Pure(PrivacyLoss(at["permute_and_flip"] + 1).epsilon()).femto() > split
 

@@ -188,18 +188,21 @@ def test_corners_are_right_by_every_criterion_and_sensitivity(
                 sensitivity=sensitivity, prune=prune,
             )  # fmt: skip
             counts = [list(counts_of(leaf).values()) for leaf in leaves(tree)]
-            # ε of a leaf is 10⁵ at least: noise has probability e^−10⁵.
+            # Each leaf has an ε of at least 10⁵, so its noise is not zero with a probability of
+            # about e^−10⁵ only.
             assert np.sum(counts, axis=0).tolist() == counted
             assert all(leaf["label"] == "no" for leaf in leaves(tree) if counts_of(leaf)["no"])
 
 
 def test_small_nodes_stop() -> None:
-    # The root's share is 1/5 of ε = 1: √2 · 5 · 4 · 2 = 56.6 noisy records are needed.
+    # A split of the root needs √2 · (14/4) · 4 · 2 = 39.6 noisy records. A leaf has 4 of 14 shares
+    # of ε = 1, and there are at most four levels and two classes.
     stopped = [
         "label" in grown(people(20), dataset(), max_depth=2, loss=PrivacyLoss(10**9), seed=seed)
         for seed in range(20)
     ]
-    assert sum(stopped) >= 18  # noise of 36 has probability e^−7
+    # The noise seldom adds the records that are missing to a split, and the seeds are fixed.
+    assert sum(stopped) >= 18
     grew = grown(people(5000), dataset(), max_depth=2, loss=PrivacyLoss(10**9))
     assert depth(grew) >= 1
 
@@ -225,7 +228,7 @@ def test_a_tree_never_outgrows_the_public_limit() -> None:
         f"w{i}": generator.integers(0, 300, 50_000).astype(np.uint16) for i in range(3)
     }
     codes["paid"] = generator.integers(0, 2, 50_000).astype(np.uint8)
-    # At so large a loss every node with a few records would be split.
+    # At so large an ε every node with a few records would be split without the limit.
     tree = grown(TableRecords(codes, {}), public, loss=PrivacyLoss(10**15))
     assert 2000 < check_tree(tree) <= MAX_NODES
 

@@ -35,13 +35,15 @@ def test_children_of_one_label_are_one_leaf() -> None:
     node = inner(leaf(50, 10), leaf(20, 19), leaf(500, -7))
     prune(node)
     assert not node.children
-    assert node.released == [570, 29]  # clamped at 0, then summed
+    # Negative noisy counts are set to 0 before they are added.
+    assert node.released == [570, 29]
     assert node.raw == [570, 22]
     assert node.variance == 12
 
 
 def test_what_noise_explains_is_pruned_and_no_more() -> None:
-    # Four counts at ε = 1: the bound is √2·√4 = 2.83 records.
+    # Leaves are merged if the gain of their split is at most √2·√4 = 2.83 records, the standard
+    # deviation of the sum of four counts at ε = 1.
     for gain, stays in ((2, False), (3, True)):
         node = inner(leaf(100, 0), leaf(0, gain))
         prune(node)
@@ -51,7 +53,8 @@ def test_what_noise_explains_is_pruned_and_no_more() -> None:
 def test_leaves_released_at_other_losses_count_with_their_own_noise() -> None:
     node = inner(leaf(100, 0, epsilon=NANO // 10), leaf(0, 19, epsilon=NANO))
     prune(node)
-    # 2·2·100 + 2·2·1 = 404, and 19² = 361.
+    # The variances of the four noisy counts add up to 2·2·100 + 2·2·1 = 404. A gain of 19 records
+    # is within the noise, because 19² = 361 is less.
     assert not node.children
     assert node.variance == Fraction(404)
     other = inner(leaf(100, 0, epsilon=NANO // 10), leaf(0, 21, epsilon=NANO))
@@ -61,7 +64,8 @@ def test_leaves_released_at_other_losses_count_with_their_own_noise() -> None:
 
 def test_leaves_with_gaussian_noise_add_their_variances() -> None:
     wide, narrow = Deviation(10 * GRID), Deviation(GRID)
-    for gain, stays in ((14, False), (15, True)):  # 2·100 + 2·1 = 202 is between their squares
+    # The variances of the four counts add up to 2·100 + 2·1 = 202, which lies between 14² and 15².
+    for gain, stays in ((14, False), (15, True)):
         node = inner(released((100, 0), wide), released((0, gain), narrow))
         prune(node)
         assert bool(node.children) is stays
@@ -70,7 +74,8 @@ def test_leaves_with_gaussian_noise_add_their_variances() -> None:
     (first, _) = node.numbers()
     error = sum_half_width({wide: 2, narrow: 1}, 1 - Fraction(repr(CONFIDENCE)))
     assert first == {"value": 280, "low": 280 - error, "high": 280 + error, "raw": 280}
-    assert 27 <= error <= 29  # 1.96·√201 = 27.8
+    # The half-width at 95 % confidence is about 1.96·√201 = 27.8.
+    assert 27 <= error <= 29
 
 
 def test_pruning_works_from_the_bottom_up() -> None:

@@ -20,9 +20,9 @@ from mechanisms.trees.id3.stop_rule import (
     to_split,
 )
 
-#: The variance bound of Laplace noise at ε = 1.
+#: A bound on the variance of Laplace noise at ε = 1.
 ONE = Fraction(2)
-#: Limits on the nodes and the rows that no tree of these tests reaches.
+#: Limits on the nodes of a tree and on its rows, which no tree of these tests reaches.
 ROOM, ROWS = MAX_NODES, 10**9
 
 
@@ -52,7 +52,8 @@ def test_noise_of_any_variance_splits_at_its_deviation(
 
 
 def test_nodes_below_their_own_bound_stop() -> None:
-    # √2 · 2 · 2 = 5.66 and √2 · 3 · 2 = 8.49 at ε = 1.
+    # At ε = 1 and with two classes, a split into two levels needs √2 · 2 · 2 = 5.66 noisy records,
+    # and one into three levels √2 · 3 · 2 = 8.49.
     noisy, levels = [5, 6, 8, 9, -20], [2, 2, 3, 3, 2]
     assert to_split(noisy, levels, 2, 10, ONE, ROOM, ROWS) == [1, 3]
 
@@ -66,7 +67,8 @@ def test_where_there_is_no_room_the_largest_go_first() -> None:
 
 
 def test_nodes_take_no_more_rows_than_there_may_be() -> None:
-    # Of three levels and two classes a node takes 9 rows at ε = 1, and of two levels 6.
+    # Each split uses up the least count that allows it. At ε = 1 and with two classes this is 9
+    # rows for three levels and 6 for two.
     noisy, levels = [10, 40, 12, 20, 30], [3, 3, 2, 3, 2]
     assert to_split(noisy, levels, 2, 10, ONE, ROOM, 16) == [1, 3, 4]
     assert to_split(noisy, levels, 2, 10, ONE, ROOM, 15) == [1, 4]
