@@ -57,7 +57,7 @@ def _limit_at(alpha: Decimal, epsilon: Decimal, delta: Decimal, context: Context
     """ρ at one α. With the context ``_DOWN`` it is a lower bound: each term is rounded down."""
     less = context.subtract(alpha, Decimal(1))
     tail = context.divide(_log(context.multiply(delta, alpha), context), less)
-    rest = _log(context.divide(alpha, less), context)  # the term −ln(1 − 1/α) of the limit
+    rest = _log(context.divide(alpha, less), context)  # −ln(1 − 1/α) is a term of the limit in ρ.
     return context.divide(context.add(context.add(epsilon, tail), rest), alpha)
 
 

@@ -154,7 +154,7 @@ def parse_units(amount: str | int | float | Decimal, digits: int) -> int:
     if value.adjusted() > 24:
         raise ValueError("too large")
     sign, mantissa, exponent = value.as_tuple()
-    assert isinstance(exponent, int)  # The amount is finite, so its exponent is a number.
+    assert isinstance(exponent, int)  # Infinity and NaN, whose exponent is a letter, were refused.
     significand = int("".join(map(str, mantissa)))
     shift = exponent + digits
     if significand == 0:

@@ -118,8 +118,8 @@ class Result:
     claims: list[Claim] = field(default_factory=list)
     #: Numbers and lists of this experiment that later experiments read, by name.
     stored: dict[str, Any] = field(default_factory=dict)
-    #: The measured values, by name, which the bars bound. ``unjudged`` has the reasons why some of
-    #: them cannot be measured here.
+    #: The measured values, by name. Each may have a bar, a bound that it must keep. ``unjudged``
+    #: has the reasons why some values cannot be measured here.
     measured: dict[str, Measurement] = field(default_factory=dict)
     unjudged: dict[str, str] = field(default_factory=dict)
 
@@ -213,7 +213,8 @@ def marks(values: Sequence[float], logarithmic: bool) -> list[float]:
         for size in (float(f"{base}e{power}") for base in (1, 2, 5))
         if span / size <= 5
     )
-    # The tolerance of 1e-6 steps keeps a rounding error beside a mark from adding a further mark.
+    # A plot axis begins and ends at a mark, a multiple of ``step``. The tolerance of 1e-6 steps
+    # keeps a rounding error from adding a further mark at an end.
     first = floor(low / step + 1e-6)
     last = -floor(-high / step + 1e-6)
     return [float(f"{number * step:.12g}") for number in range(first, max(last, first + 1) + 1)]

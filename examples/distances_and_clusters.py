@@ -25,7 +25,7 @@ else:
     groups = grouping.fit_predict(town.matrix).tolist()
     print("groups of towns:", dict(zip(town.values, groups, strict=True)))
 
-# Clusters of the private records, and to which of them your own records belong.
+# Clusters the private records, and assigns records of your own to the clusters.
 clusters = purse.clustering("people", 3, epsilon="4", iterations=3, distance={"context_size": 1})
 for index, typical in enumerate(clusters.typical()):
     print(f"cluster {index}: like {typical}")

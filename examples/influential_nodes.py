@@ -18,8 +18,8 @@ print("most influential:", answer.selected)
 print("charged", answer.charge, "- receipt", answer.receipt)
 print("left:", answer.remaining)
 
-# The same in one line, by degree. With a key of your own, a second run returns the same answer at
-# no further cost.
+# This selects three nodes by degree in one line. With a key of your own, a second run returns the
+# same answer at no further cost.
 print("most friends:", purse.top_k("friends", 3, "degree", epsilon="1", key="friends-1").selected)
 
 try:

@@ -87,7 +87,7 @@ with tempfile.TemporaryDirectory() as folder:
     for name, generate in (("friends", friendships), ("people", people)):
         file = Path(folder, f"{name}.csv")
         generate(file)
-        dataset = owner.upload(name, file)  # shows a progress bar on a terminal
+        dataset = owner.upload(name, file)  # This shows a progress bar on a terminal.
         account = owner.grant(name, "ada", epsilon="20")
         print(f"{name}: {dataset.status}, ada may learn {account.allowance}", file=sys.stderr)
 

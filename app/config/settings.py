@@ -371,9 +371,9 @@ class Settings(BaseSettings):
         """
         threads = self.kernel_threads() * self.processes
         # Danger: heavy queries that share a processor delay each other by tens of milliseconds at
-        # times, and a short one would miss its deadline. So two processors have two slots, and no
-        # more than two heavy queries run. A single processor has two slots as well, so that short
-        # queries need not wait for a long one.
+        # times, and a short one would miss its deadline. A slot is the right to run one heavy
+        # query. So two processors have two slots. A single processor has two slots as well, so that
+        # short queries need not wait for a long one.
         whole = 2 if threads <= 2 else 3 if threads <= 4 else 4
         return max(1, whole // self.processes)
 

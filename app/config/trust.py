@@ -9,7 +9,8 @@ from functools import cache
 @cache
 def trusted() -> ssl.SSLContext:
     """The authorities that come with httpx, read once: this takes the processor 40 ms."""
-    # httpx takes a tenth of a second to load, and most services connect to nobody.
+    # httpx is imported here, because it takes a tenth of a second to load, and most services make
+    # no connections to other servers.
     import httpx
 
     return httpx.create_ssl_context(trust_env=False)

@@ -125,7 +125,8 @@ class OverallFields(LimitFields):
 
 
 #: A larger δ_c needs an explicit confirmation. δ_c is the probability that charges counted in ρ
-#: exceed the limit in ε. Above 1/10,000, this would be likely for one of 10,000 records.
+#: exceed the limit in ε. With 10,000 records and a probability above 1/10,000 for each, this would
+#: be likely for one of them.
 USUAL_COMPOSITION_ATTO = ATTO // 10**4
 
 

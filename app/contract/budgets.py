@@ -70,8 +70,8 @@ class AccountBalance(Reply):
         if self.until is None:
             members.pop("until", None)
         if not self.counts_rho:
-            # If charges count in ε alone, these two members follow from the remaining ε, so the
-            # reply leaves them out.
+            # If charges count in ε alone, the largest ε and the numbers of further queries follow
+            # from the remaining ε. So the reply leaves them out.
             del members["largest_epsilon"], members["fits_more"]
         else:
             for name in ("spent", "remaining"):

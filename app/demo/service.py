@@ -79,7 +79,7 @@ class ServiceProcess:
                     if client.get(self.url + "/readyz").status_code == 200:
                         return self
                 except httpx.TransportError:
-                    pass  # The service does not listen yet.
+                    pass  # The service does not listen yet, so the loop tries again.
                 time.sleep(0.05)
         raise ServiceDied(f"not ready after {seconds:g} s:\n{self.log_end()}")
 

@@ -116,7 +116,7 @@ def upload(talk: Transcript, name: str, file: Path) -> None:
     path = f"/v1/datasets/{name}"
     records = f"{path}/records"
     reply = talk.send("OWNER", "PUT", records, file, expect=(201, 202), headers=headers)
-    # Ten minutes, because the kernels may have to be compiled first.
+    # The records have ten minutes to become ready, because kernels may have to be compiled first.
     deadline = time.monotonic() + 600
     while reply["status"] != "ready":
         if reply["status"] == "refused" or time.monotonic() > deadline:

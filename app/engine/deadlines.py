@@ -18,8 +18,9 @@ from dataclasses import dataclass
 ALLOWANCE, ALLOWANCE_SHARE = 0.010, 0.25
 #: A deadline allows for this many times the public cost, because other work slows a query down.
 MARGIN = 2.0
-#: Work is expected to start within this many seconds, twice the public cost of the light queries
-#: that may begin with it, or within this share of a tick, whichever is longer.
+#: Work is expected to start within this many seconds after its query begins, or within this share
+#: of a tick if that is longer. The seconds are twice the public cost of the light queries that may
+#: begin together with it.
 START, START_SHARE = 0.010, 0.4
 #: Work may wait this many seconds, in all, for a processor or for the interpreter lock.
 STALL = 0.005

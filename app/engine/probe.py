@@ -22,8 +22,8 @@ class Probe(Generic[Result]):
         """The result of ``check``, or of a check that is running already."""
         if self._check is None or self._check.done():
             self._check = asyncio.get_running_loop().run_in_executor(self._thread, check)
-        # Several callers may wait for one check. A cancelled caller must not cancel it for the
-        # others.
+        # Several callers may wait for one check. It is shielded, because a cancelled caller must
+        # not cancel it for the others.
         return await asyncio.shield(self._check)
 
     def close(self) -> None:

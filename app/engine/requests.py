@@ -120,7 +120,7 @@ class QueryRequest(Amounts):
         try:
             return QueryRequest.model_validate_json(stored).in_form(form) == self.in_form(form)
         except ValueError:
-            return False  # The stored text is not valid today, so it differs.
+            return False  # By today's rules the stored request is invalid, so the two differ.
 
     def in_form(self, form: int) -> bytes:
         """The canonical JSON with the defaults that a stored request of this form had."""

@@ -128,8 +128,8 @@ class Connections:
         self._members: dict[Connection, _Member] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._stops_at: float | None = None
-        # The time of a body is limited by the routes and not here, because only they can still send
-        # a reply when it is over.
+        # The time that a body may take to arrive is limited by the routes and not here. Only they
+        # can still send a reply when that time is over.
         self._seconds = {Wait.HEAD: limits.head_seconds, Wait.READ: limits.stall_seconds}
 
     def enter(self, connection: Connection, address: str) -> Admission:

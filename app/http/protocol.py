@@ -52,8 +52,9 @@ class _ReplyTransport(asyncio.WriteTransport):
     def __init__(self, cycle: RequestResponseCycle) -> None:
         super().__init__()
         self._transport = cycle.transport
-        #: The cycle of the request; None once the head of the reply was written. The cycle refers
-        #: to this object, so without None both would stay in memory until a garbage collection.
+        #: The object by which uvicorn handles the request; None once the head of the reply was
+        #: written. It refers to this transport, so without None both would stay in memory until a
+        #: garbage collection.
         self._cycle: RequestResponseCycle | None = cycle
         self._head = b""
 
@@ -62,8 +63,9 @@ class _ReplyTransport(asyncio.WriteTransport):
             head, self._head = self._head, b""
             self._transport.write(b"".join((head, data)))
             return
-        # The interim "100 Continue" comes before the reply and is not held back. Nor is the head of
-        # a reply to HEAD, because no body follows it.
+        # The head of a reply of known length is held back until its body follows. The interim "100
+        # Continue", which comes before the reply, is sent immediately. So is the head of a reply to
+        # HEAD, which has no body.
         if self._cycle is not None and self._cycle.response_started:
             has_length = self._cycle.chunked_encoding is False
             is_apart = has_length and self._cycle.scope["method"] != "HEAD"

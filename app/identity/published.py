@@ -87,7 +87,8 @@ class Published(Generic[T]):
 
 def fetched(url: str) -> dict[str, Any]:
     """The JSON object at ``url``, without redirection, in bounded time and size."""
-    # httpx takes a tenth of a second to load, and most services have no provider.
+    # httpx is imported here, because it takes a tenth of a second to load, and most services have
+    # no OpenID provider.
     import httpx
 
     end = time.monotonic() + PATIENCE

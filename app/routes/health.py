@@ -60,5 +60,6 @@ class _Exposition(Response):
 )
 def exposition(request: Request, services: ServicesDep) -> Response:
     """Show Prometheus metrics to the operator's token (`PURSE_METRICS_TOKEN`); else 404."""
-    # Runs in a thread, because the files of several processes are read and merged.
+    # This route runs in a thread, because the metrics of several processes are read from files and
+    # merged.
     return _Exposition(health.exposition(services, request.headers.get("authorization", "")))

@@ -23,10 +23,11 @@ ROUNDS = 3000
 #: that is priced too low misses deadlines. Which times are above is worked out anew after so many
 #: rounds of the fit.
 BELOW, STEPS = 30.0, 30
-#: A clock cannot measure growth below this many seconds. Smaller growth counts as this many, so
-#: that no unit of work costs nothing.
+#: The growth of a query is the additional time that it takes on more records. A clock cannot
+#: measure a growth below this many seconds. A smaller growth counts as this many, so that no unit
+#: of work costs nothing.
 RESOLUTION = 5e-6
-#: A growth of at least this share of the time of its query is clear of noise.
+#: A growth of at least this share of the query's time is more than the noise of the measurement.
 CLEAR = 0.25
 #: Speeds are fitted so that the predicted time of no reference query is below its measured time.
 #: Rounding errors may leave it below by this share, which the check of the fit allows.
@@ -150,8 +151,9 @@ def _growth(grown: Sequence[Timing], names: Sequence[str]) -> tuple[Floats, Floa
             units[row, 2 * names.index(name) + 1] = count
     seconds = np.maximum(_seconds(grown), RESOLUTION)
     some = units.any(axis=1)
-    # If more records give a query no more units of work, its row of ``units`` is all zeros. Then it
-    # says nothing about the time of a unit, and all of its time counts as that of its calls.
+    # If more records give a query no more units of work, its row of ``units`` is all zeros. Then
+    # its growth says nothing about the time of a unit, so the least measurable growth stands for
+    # it.
     return units, np.where(some, seconds, RESOLUTION)
 
 

@@ -129,7 +129,8 @@ def table_domain() -> TableDomain:
         class_attribute="class",
         max_rows=8,
         min_rows=1,
-        # Without stored tables of counts, queries count rows, so that this time is measured.
+        # These records have no stored tables of counts. So queries count rows, and this time is
+        # measured.
         level_cells=0,
     )
 

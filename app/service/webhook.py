@@ -162,7 +162,8 @@ class Webhook:
 
     def _deliver(self, event: events.Event, at_us: int) -> bool:
         """Send one message. Returns False if it must be tried again."""
-        # httpx takes a tenth of a second to load, and most services have no webhook.
+        # httpx is imported here, because it takes a tenth of a second to load, and most services
+        # have no webhook.
         import httpx
 
         message = {

@@ -84,7 +84,7 @@ class Lines:
             self._lines.append(line + "\n")
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # This thread has no event loop.
+        except RuntimeError:  # This thread has no event loop, so the line is written now.
             self._write()
             return
         if loop is not self._writer:
@@ -94,7 +94,7 @@ class Lines:
     def _write(self) -> None:
         with self._lock:
             lines, self._lines, self._writer = self._lines, [], None
-            with suppress(OSError, ValueError):  # ValueError: the stream is closed.
+            with suppress(OSError, ValueError):  # A closed stream raises ValueError.
                 self._stream.write("".join(lines))
                 self._stream.flush()
 

@@ -87,7 +87,7 @@ def run(result: Result, setting: Setting) -> None:
                 continue
             if learners["ours"].digests != learners["before"].digests:
                 raise AssertionError("the tree before learns other distances")
-            if setting.quick:  # too few rows to measure the speed of counting
+            if setting.quick:  # A quick run has too few rows to compare the speed of counting.
                 continue
             result.measure(f"{sensitivity}: before / ours", rounds.ratio("before", "ours"), "×")
 
@@ -131,7 +131,7 @@ def outcomes(rows: int) -> Iterator[dict[str, Any]]:
         CategoricalAttribute(f"x{i}", tuple(map(str, range(size)))) for i, size in enumerate(LEVELS)
     )
     codes = made_up(rows)
-    for sensitivity in SENSITIVITIES:  # compiles the kernels before the timed rounds
+    for sensitivity in SENSITIVITIES:  # This loop compiles the kernels before the timed rounds.
         outcome(sensitivity, {name: one[:1000] for name, one in codes.items()})
     for line in sys.stdin:
         yield outcome(line.strip(), codes)

@@ -57,7 +57,7 @@ def main() -> None:
     try:
         from benchmarks.ledger.accounts import hot_account, many_accounts, opened
         from benchmarks.ledger.clients import Clients
-    except ImportError:  # an older checkout has other module names
+    except ImportError:  # In an older checkout of the project, these modules have other names.
         from benchmarks.accounts import (  # type: ignore[import, no-redef]
             hot_account,
             many_accounts,

@@ -37,7 +37,8 @@ from storage.ledger.ledger import Ledger, Reservation
 
 #: One request: the ids of the analyst and the dataset, and the privacy loss to be charged.
 Turn = tuple[Pair, PrivacyLoss]
-#: By the number of accounts whose limits the bench tests together: the one that is reached first.
+#: The account whose limit is reached first, by the number of accounts under test. The limits of
+#: all other accounts are ample.
 BINDING = {1: AccountRank.ANALYST_ON_DATASET, 2: AccountRank.DATASET, 3: AccountRank.ANALYST}
 
 
@@ -145,7 +146,7 @@ async def _one(
             try:
                 reservation = await ledger.reserve(query)
             except Busy:
-                continue  # busy, so nothing was written: the client retries
+                continue  # The database was busy and wrote nothing, so the client retries.
             except (BudgetExhausted, CapExhausted):
                 outcomes["refused"] += 1
                 break

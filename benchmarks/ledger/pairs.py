@@ -49,7 +49,7 @@ RATIOS = {
         ("many, 32 clients", "bare, many", 0.6),
     ),
 }
-#: The rate must be at least this share of that of the checkout that ``--before`` names.
+#: This checkout must reach at least this share of the rate of the one that ``--before`` names.
 LEAST_SHARE = {"sqlite": 0.95, "postgresql": 0.8}
 
 

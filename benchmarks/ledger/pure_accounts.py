@@ -19,7 +19,7 @@ from benchmarks.service.http import SETTINGS, Pressure, requests
 from benchmarks.service.processes import SERVE
 from benchmarks.service.session import Session
 
-#: The rate must be at least this share of that of the checkout that ``--before`` names.
+#: This checkout must reach at least this share of the rate of the one that ``--before`` names.
 LEAST_SHARE = 0.97
 
 

@@ -23,8 +23,8 @@ class Agreement:
     pairs: int = 0
     outside: int = 0
     exact: int = 0
-    #: The largest difference of two means, in units of the 99 % interval of their difference, and
-    #: the name of the value.
+    #: The largest difference between the means of one value in two runs, and the name of the value.
+    #: The unit is half the width of the 99 % confidence interval of the difference.
     furthest: tuple[float, str] = (0.0, "")
     differing: list[str] = field(default_factory=list)
     turned: list[str] = field(default_factory=list)

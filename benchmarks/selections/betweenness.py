@@ -43,7 +43,8 @@ def compared(result: Result, setting: Setting, name: str, executor: ThreadExecut
         "kernels": wall(lambda: all_egos(*rows, executor)),
         "igraph": wall(lambda: by_igraph(graph, chosen)),
     }
-    all_egos(*rows, executor)  # warms the kernels up; igraph needs no warm-up
+    # This call warms the compiled kernels up before the timed rounds. igraph needs no warm-up.
+    all_egos(*rows, executor)
     rounds = Rounds.of("seconds", ways, 3, warm=0)
     rounds.report(result, f"{name}, igraph on {size:,} of {nodes:,} nodes")
     ratio = rounds.ratio("igraph", "kernels") * nodes / size

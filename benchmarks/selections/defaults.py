@@ -150,8 +150,8 @@ def _with_half(values: list[float]) -> tuple[float, str, float]:
     return value, "", half
 
 
-#: By graph: the queries, each with its ε. If an ε of betweenness with k = 5 has no bar (a required
-#: recall), it is a tenth of an ε at which the papers reach such a recall.
+#: By graph: the queries, each with its ε. For betweenness with k = 5, some ε have no required
+#: recall. Each is a tenth of an ε at which a paper reaches a recall that ``BARS`` requires.
 AT: dict[str, list[tuple[Query, float]]] = {
     "github": [
         *((ranking(BETWEENNESS, k), e) for k, e in ((5, 0.0116), (10, 0.025), (20, 0.019))),
@@ -224,11 +224,13 @@ def trees_of(domain: TableDomain, attributes: Sequence[str]) -> Mapping[str, Any
     }
 
 
-#: An attribute, k, and the ε at which a recall is required: if neighbours differ by an added or
-#: removed record, and if by a replaced one. A replacement is two changes, so it takes twice the ε.
+#: An attribute, the number k of most frequent values to select, and two ε at which a recall is
+#: required: one if neighbouring tables differ by an added or removed record, and one if they differ
+#: by a replaced record. A replacement is two changes, so it takes about twice the ε.
 COUNTED = (("native-country", 10, 0.16, 0.31), ("occupation", 5, 0.0035, 0.007))
 #: Arguments of ``most_recall_of_counts`` for occupations under the relation replace: the number of
-#: rivals (the values that are compared), the unit and the stride.
+#: rivals (the values that are compared), the unit (the records that move together) and the stride
+#: (the step, in units, between the tables that its linear programme compares).
 COMPARED = (5, 12, 16)
 
 

@@ -26,11 +26,12 @@ _STEP = 0.2
 #: The most probability that may be lost at both ends of the integral and by candidates that are
 #: left out.
 _LOST = 1e-13
-#: A candidate that has arrived with more than this probability is heavy. The code never divides by
+#: Candidates arrive at random times, and the first k to arrive are drawn. At a given time, a
+#: candidate that has arrived with more than this probability is heavy. The code never divides by
 #: its remaining probability, which may be near 0.
 _HEAVY = 0.6
-#: With more than k plus this many heavy candidates, fewer than k have arrived with a chance below
-#: 10⁻¹⁵.
+#: If more than k plus this many candidates are heavy, which means that each has probably arrived,
+#: the chance that fewer than k have arrived is below 10⁻¹⁵.
 _MANY = 100
 
 
@@ -128,7 +129,7 @@ def _chances(logs: Floats, counts: Numbers, times: Floats, k: int, sought: Flags
             law[j] += passed * q * total
         for h in range(heavy):
             passed = np.exp(logs[h] + x)
-            # A candidate of so large a rate has arrived long before, so its term is 0.
+            # Such a candidate has almost surely arrived before this time, so its term is 0.
             if passed > 700 or not sought[h]:
                 continue
             one[:] = light

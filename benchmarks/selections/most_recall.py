@@ -62,7 +62,8 @@ def _least_misses(table: Table, epsilon: float, stride: int) -> float:
         falling = tuple(sorted(one, reverse=True))
         return [first[falling] + falling.index(each) for each in one] if falling in first else []
 
-    # For two variables of one rival on two tables: the units of records in which the tables differ.
+    # A variable is the chance that a rival is left out on a table. For two variables of one rival,
+    # ``moved`` has the least number of units of records by which their tables differ.
     moved: dict[tuple[int, int], int] = {}
     for one in first:
         for giver, taker in permutations(range(width), 2):

@@ -60,7 +60,7 @@ def run(result: Result, setting: Setting) -> None:
 
 def best_of_the_largest(result: Result, setting: Setting) -> None:
     if setting.quick:
-        return  # skipped, as the graph takes half a minute to prepare
+        return  # A quick run skips this graph, which takes half a minute to prepare.
     case = case_of(setting.data, "gowalla")
     context = QueryContext(case.records, case.dataset, LOSS, SystemRandomness(), Inline())
     ways = {

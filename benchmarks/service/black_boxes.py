@@ -246,7 +246,7 @@ def observe(one: Question, session: Session, count: int, coins: Random) -> None:
     if quotes[0] != quotes[1]:
         raise AssertionError(f"the quotes of {one.name} differ: {quotes}")
     one.deadline = quotes[0]["seconds"]
-    for side in SIDES:  # discards the first query, which also fills caches
+    for side in SIDES:  # The first query fills caches, so its time is discarded.
         one.ask(session, side)
         one.seconds[side].clear()
         one.lengths[side].clear()

@@ -39,7 +39,7 @@ KINDS = {
 #: Requests that charge nothing, each with the least ratio of its rate to that of the empty
 #: endpoint.
 READS = {"catalogue": 0.5, "quote": 0.2, "history": 0.1}
-#: The rate must be at least this share of that of the checkout that ``--before`` names.
+#: This checkout must reach at least this share of the rate of the one that ``--before`` names.
 LEAST_SHARE = 0.95
 JSON = {"Content-Type": "application/json"}
 QUERY = {"kind": "statistic", "statistic": "count", "mechanism": "laplace"}

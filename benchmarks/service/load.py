@@ -259,7 +259,7 @@ def run_misses(result: Result, setting: Setting) -> None:
                     if sum(counts) >= queries:
                         break
             finally:
-                over.set()  # ends the other thread too, also after an error
+                over.set()  # Ends the other thread as well, even if this one failed.
 
         with ThreadPoolExecutor(2) as pool:
             both = [
@@ -271,7 +271,8 @@ def run_misses(result: Result, setting: Setting) -> None:
         result.table("queries on the worst records", ["deadline", "queries"],
                      [[f"up to {SHORT:g} s", counts[0]], ["longer", counts[1]]])  # fmt: skip
         result.measure("missed deadlines", counted(session, "deadlines_missed"))
-        # This count has no bar, because it includes queries that started late or were stored late.
+        # No bound (bar) is set for this count, because it includes queries that started late or
+        # were stored late.
         result.measure("queries late for any reason", counted(session, "queries_late"))
 
 

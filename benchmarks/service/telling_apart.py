@@ -52,8 +52,8 @@ def _sign_test(above: int, below: int) -> Fraction:
 def _signed_ranks(differences: Sequence[float]) -> Fraction:
     """The chance that fair coins as signs give rank sums at least as one-sided (Wilcoxon 1945)."""
     sizes = sorted(map(abs, differences))
-    # Twice the rank. Equal values share the mean of their ranks, which may be a half, so twice it
-    # is whole.
+    # ``rank`` has twice the rank of each size. Equal sizes share the mean of their ranks, which may
+    # end in a half, so twice the rank is whole.
     rank = {size: bisect_left(sizes, size) + bisect_right(sizes, size) + 1 for size in sizes}
     ranks = [rank[size] for size in sizes]
     above = sum(rank[abs(one)] for one in differences if one > 0)

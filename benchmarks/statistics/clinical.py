@@ -64,7 +64,7 @@ class Rows(NamedTuple):
 class Errors(NamedTuple):
     """Errors of the ten commonest conditions as shares of the truth, float64 (10,)."""
 
-    #: The error of the median of the released counts.
+    #: The error of the median over repeated releases of the count.
     released: Floats
     least_bias: Floats
     #: Half the width of the confidence interval of a released count.

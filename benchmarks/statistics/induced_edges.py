@@ -72,7 +72,7 @@ class InducedEdges(Part):
         return whole_plan(int(self._degrees().max(initial=0)), epsilon_nano)
 
     def measure(self, context: QueryContext, plan: Plan) -> Measurement:
-        del context  # the private data are in ``self.members``
+        del context  # The context is not read: ``self.members`` has the private data.
         one, other = self.ends
         edges = int((self.members[one] & self.members[other]).sum())
         taking = self._counted(other[self.members[one]]) + self._counted(one[self.members[other]])

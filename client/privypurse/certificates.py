@@ -99,7 +99,7 @@ def _key(keys: Mapping[str, Any], kid: object) -> bytes:
 
 
 def _check_signature(key: bytes, signature: bytes, signed: bytes) -> None:
-    # Imported here: only this function needs the library, which takes time to load.
+    # Imported here, because only this function needs the library, which takes time to load.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 

@@ -206,5 +206,5 @@ class PrivyPurse(KindCalls, Ownership, BudgetRequests, Certificates, Administrat
         self.close()
 
     def __repr__(self) -> str:
-        # The text omits the key, because a shared notebook may contain it.
+        # The ``repr`` omits the API key, because a shared notebook may contain it.
         return f"PrivyPurse({self._connection.url!r})"

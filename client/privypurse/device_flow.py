@@ -168,7 +168,7 @@ class Login(httpx.Auth):
             _store(self._file, {**_stored(self._file), self._url: asdict(self._tokens)})
 
     def __repr__(self) -> str:
-        # The text omits the tokens, because a shared notebook may contain it.
+        # The ``repr`` omits the tokens, because a shared notebook may contain it.
         return f"Login({self._url!r})"
 
 
@@ -341,7 +341,8 @@ def _store(file: Path, content: Mapping[str, Any]) -> None:
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
     """One process at a time, until the block ends."""
-    import fcntl  # The module ``fcntl`` does not exist on every system, and only sign-ins need it.
+    # Imported here, because ``fcntl`` does not exist on every system, and only sign-ins need it.
+    import fcntl
 
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with file.with_name(f".{file.name}.lock").open("a") as lock:

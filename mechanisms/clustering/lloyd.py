@@ -64,8 +64,8 @@ class Deviations:
 
         Raises: UnsupportedQuery for noise outside of exact arithmetic.
         """
-        # The bound is 0 if all points are equal, but a noise scale follows only from a bound above
-        # 0.
+        # If all points are equal, the bound on the changes of the sums is 0. A noise scale follows
+        # only from a bound above 0, so 1 replaces it.
         squares = max(squares, 1)
         weight = moves << (2 * bits)
         of_counts = loss.rho_femto * weight // (weight + squares)

@@ -180,7 +180,7 @@ def _count_divided(
     last, end = len(counts) - 1, counts.shape[1] - 1
     for row in range(len(cells)):
         cell = cells[row] * size + groups[codes[row]]
-        sign = cell >> 63  # As in ``_closed``, all bits are 1 for a row without a cell.
+        sign = cell >> 63  # Its bits are all 1 for a row without a cell (negative), else all 0.
         counts[row & last, (cell & ~sign) | (end & sign)] += 1
 
 

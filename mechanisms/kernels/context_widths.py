@@ -34,9 +34,11 @@ def widest(
     """
     reached = others if replace else others - rarest
     farthest = np.append(np.maximum.accumulate(reached[::-1])[::-1], _NONE)
-    # The pairs (m, β) of record counts are sorted by falling β. For each distance t, ``pairs`` is
-    # the number of those with β above t, which the kernel visits one by one. Of all others only the
-    # largest m − β (or m under ``replace``) matters, and ``farthest`` holds it.
+    # Each combination of values has a pair (m, β): m counts its records outside of its rarest
+    # class, and β is one less than those of that class, at least 0. The pairs are sorted by falling
+    # β. For each distance t, ``pairs`` is the number of pairs with β above t, which the kernel
+    # visits one by one. Of all others only the largest m − β (or m under ``replace``) matters, and
+    # ``farthest`` holds it.
     pairs = np.searchsorted(-rarest, -distances)
     return _widest(others, rarest, sums, distances, farthest, pairs, rows, replace)
 

@@ -219,7 +219,10 @@ def _placed_apart(ends: Integers, order: Integers) -> tuple[Places, Places]:
     half are at most as large. ``order`` is stable."""
     n = len(order) >> 1
     places, below = np.empty(2 * n, np.int32), np.empty(2 * n, np.int32)
-    seconds, equal = n, n  # ``_reached_apart`` explains these two numbers.
+    # ``seconds`` counts the ends of the second half among the first i + 1 sorted ends. Among equal
+    # ends those of the first half come first. So they read ``equal``, which also counts the ends of
+    # the second half that equal them.
+    seconds, equal = n, n
     last = ends[order[2 * n - 1]]
     for i in range(2 * n - 1, -1, -1):
         at = order[i]

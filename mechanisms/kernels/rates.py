@@ -112,9 +112,10 @@ def widen(
         factor, bits, cap = members[i, 0], members[i, 1], members[i, 2]
         for j in range(len(widths)):
             inside[j] += factor * step(hit, total, bits, replace, cap, t + j)
-            # One change of the records moves only the rates of one part. So δ is the largest of the
-            # sums over the rates of a part. No term is negative, so the sum over the first rates of
-            # a part never exceeds the whole sum and may be compared too.
+            # The rates of a weighted sum are divided into parts, and one change of the records
+            # moves only the rates of one part. So δ is the largest of the sums over the rates of a
+            # part. No term is negative, so the sum over the first rates of a part never exceeds the
+            # whole sum and may be compared too.
             widths[j] = max(widths[j], inside[j])
 
 
@@ -241,9 +242,9 @@ def walk(rates: Rates, goals: Integers, order: Integers, largest_of: Integers) -
                 for r in measured:
                     end = last_equal(hits, totals, members, replace, r, t)
                     run = min(run, max(end - t + 1, size))
-            # ``whole`` is how many further terms δ(t), all equal to ``width``, leave their sum
-            # below the goal. It is computed by a division, because a product of their number and
-            # ``width`` could leave 64 bits.
+            # The next ``run`` terms δ(t) all equal ``width``. ``whole`` is how many of them leave
+            # the sum of all terms below its goal, the number that it is to reach. A division
+            # computes it, because a product of their number and ``width`` could leave 64 bits.
             whole = min((rest - 1) // width, run) if rest > 0 else 0
             t, rest = t + whole, rest - whole * width
             if whole < run:

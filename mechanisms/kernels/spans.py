@@ -108,10 +108,11 @@ def bisected_in_two(goals: Integers, parts: TwoParts, horizon: int) -> Integers:
     one, other = parts.one, parts.other
     exact = np.concatenate((one.exact, other.exact))
     rough = np.concatenate((one.rough, other.rough))
-    # Each candidate is searched in one of two lists of prefix sums. For each candidate, ``passed``
-    # is the number of steps before that list, ``first`` and ``end`` are its first and last place,
-    # and ``repeated`` is the number that repeats beyond. ``room`` is the most steps in the list,
-    # ``goal`` the rest of the goal, and ``steps`` the number of steps so far.
+    # The search finds how many steps of a candidate add up to less than its goal. It reads one of
+    # two lists of prefix sums for each candidate. ``passed`` is the number of steps before that
+    # list, ``first`` the position in the list where the candidate begins, ``end`` the last
+    # position, and ``repeated`` the value of every step beyond it. ``room`` is the most steps in
+    # the list, ``goal`` the rest of the goal, and ``steps`` the number of steps so far.
     passed, first, end, repeated, room, goal, steps = np.empty((7, _BLOCK), np.int64)
     places = np.empty(len(goals), np.int64)
     most = 1
@@ -155,7 +156,8 @@ def _sum_in_two(parts: TwoParts, i: int, t: int) -> int:
     first, second = parts.ones[i], parts.others[i]
     early = _sum(one.exact, one.rough, one.last, first, first + turn)
     late = _sum(other.exact, other.rough, other.last, second + turn, second + t)
-    # The sum over each of the two lists is below 2⁶², so their total does not leave 64 bits.
+    # A candidate's sum has one part from each of two lists. Each part is below 2⁶², so the sum of
+    # both fits 64 bits.
     return min(early + late, FAR)
 
 

@@ -23,7 +23,9 @@ OVERFLOW = -2
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
-_LARGEST_RUN = np.uint64(1024)  # The limit on successes; it must equal ``rate.LARGEST_RUN``.
+# A geometric draw that counts this many successes returns OVERFLOW. The number must equal
+# ``rate.LARGEST_RUN``.
+_LARGEST_RUN = np.uint64(1024)
 
 
 def mask(n: int) -> int:
@@ -54,7 +56,7 @@ def bernoulli_exp(
     computed. The parity of the number of successes has the law of the alternating series.
     """
     k = ONE
-    small = ZERO  # This is the bit mask of k − 1, which ``mask(k)`` would return.
+    small = ZERO  # The bit mask of the numbers below k, which gains bits as k grows.
     while True:
         draw, at = below(b, mask, words, at)
         if at < 0:

@@ -89,7 +89,7 @@ def half_square(
 ) -> tuple[bool, int]:
     """True with probability exp(−(u / b)² / 2), for 0 ≤ u ≤ b; see ``coins.bernoulli_exp``."""
     k = ONE
-    small = ZERO  # This is the bit mask of k − 1, which ``mask(k)`` would return.
+    small = ZERO  # The bit mask of the numbers below k, which gains bits as k grows.
     while True:
         for _ in range(2):
             draw, at = below(b, mask, words, at)

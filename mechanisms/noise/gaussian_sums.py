@@ -109,7 +109,8 @@ def variance(deviation: Deviation) -> float:
     """The variance of one noise; never less than 10⁻¹², so that it can weigh."""
     square = float(deviation.square)
     if square >= 4:
-        return square  # For σ ≥ 2 the variance is σ², up to a factor of 1 − 10⁻³².
+        # For σ ≥ 2 discrete Gaussian noise has the variance σ², up to a factor of 1 − 10⁻³².
+        return square
     law = _law(square)
     places = np.arange(len(law)) - len(law) // 2
     return max(float(law @ places**2), 1e-12)

@@ -91,8 +91,9 @@ def _log_weights(terms: int, p: float, q: float) -> Floats:
     """
     logs = np.zeros(terms)
     c = q * (1 + p)
-    # The weights w_k of the mixture are proportional to coefficients g_i. ``ratio`` is the quotient
-    # g_i / g_{i−1} of two consecutive ones. All of them are positive, so its logarithm exists.
+    # The tail of a sum of Laplace noises is a mixture, whose weights are proportional to
+    # coefficients g_i. ``ratio`` is the quotient g_i / g_{i−1} of two consecutive ones. All of them
+    # are positive, so its logarithm exists.
     ratio = 0.0
     for i in range(terms - 1):
         back = q * (i - 1) / ratio if i > 1 else 0.0

@@ -249,7 +249,7 @@ def balanced(log_odds: Floats, gaps: Integers, k: int, rate: Rate) -> float:
         if not low < at < high:
             at = (low + high) / 2
             if not low < at < high:
-                break  # No double lies between ``low`` and ``high``: the search ends.
+                break  # No double lies between ``low`` and ``high``, so the search for ln θ ends.
     return at
 
 

@@ -79,10 +79,11 @@ class SumSensitivity(Stepwise):
         for group in self.groups:
             if len(group) == 1:
                 for member in group[0]:
-                    # The shifted score needs the sum of cap − δ(t) over all distances t below the
-                    # horizon, with the public cap of the member. ``shortfall`` of the member takes
-                    # the largest value of this δ in place of the cap. That may be less, so the
-                    # difference is added once per distance.
+                    # A score in the mode ``shifted`` adds up cap − δ(t), where the cap is the
+                    # public bound on δ of the member. It does so over all distances t below the
+                    # horizon, from which on δ of the sum equals its cap. ``shortfall`` of the
+                    # member takes the largest value of its δ in place of the cap. That may be less,
+                    # so the difference is added once per distance.
                     gap = self.horizon * (member.cap - member.delta.cap)
                     short += member.factor * (member.delta.shortfall() + gap)
             else:

@@ -145,8 +145,8 @@ class WeightedSum:
         for (member, _), weight, own in zip(
             self._terms, chosen.weights, chosen.members, strict=True
         ):
-            # A member's utility may be rounded to larger steps than the sum. The power of two
-            # converts its steps exactly.
+            # A member's utility may be rounded to larger steps than the sum. The ratio of the steps
+            # is a power of two, so they are converted exactly.
             factor = weight << (grid.bits - own.bits)
             measured = member.measure(records, dataset, candidates, sensitivity, own)
             utilities += factor * measured.utilities

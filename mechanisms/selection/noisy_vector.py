@@ -113,7 +113,7 @@ class NoisyVector:
             try:
                 return self.accuracy(PrivacyLoss(nano), k, influence, confidence) <= error
             except UnsupportedQuery:
-                return False  # This ε is too small for noise in exact arithmetic.
+                return False  # Noise in exact arithmetic needs a larger ε.
 
         low, high = 0, NANO
         while not reached(high):

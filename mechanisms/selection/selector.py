@@ -65,7 +65,7 @@ class Selector(ABC):
 
     def rho_bound(self, loss: PrivacyLoss, k: int) -> RhoBound:
         """The ρ of one release of k candidates at ``loss``; by default that of any ε-DP release."""
-        del k  # The loss already covers all k candidates, so this bound does not depend on k.
+        del k  # ``loss`` covers all k candidates together, so the bound on ρ does not depend on k.
         return Pure(loss.epsilon())
 
     def top(

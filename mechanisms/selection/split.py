@@ -24,8 +24,8 @@ SHORTLIST_SHARE = Fraction(1, 10)
 class Split:
     """From this ε on, a shortlist holds this many more than k; None stands for no shortlist."""
 
-    #: The least ε at which the selection is split into a shortlist and a final draw in this way, in
-    #: units of 10⁻⁹. It is the larger of a fixed ε and of an ε per selected candidate.
+    #: A split divides a selection into the draw of a shortlist and a final draw from it. It applies
+    #: if ε is at least a fixed ε and at least an ε per selected candidate, in units of 10⁻⁹.
     from_nano: int
     from_nano_each: int
     #: The shortlist holds the k candidates to select and this share of k in addition, but at least

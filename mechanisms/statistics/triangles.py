@@ -51,7 +51,8 @@ class TriangleLevels(SmoothMaximum):
     @property
     def reach(self) -> int:
         # The bound on the common neighbours of two nodes grows by at least one with every two
-        # changes of edges, until it is ``cap``. From this distance on it is constant.
+        # changes of edges, until it is ``cap``, the public maximum. So from 2·cap changes on it is
+        # constant.
         return 2 * self.cap
 
     def at(self, distances: Integers) -> Integers:

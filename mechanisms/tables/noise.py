@@ -161,8 +161,8 @@ class GaussianNoise:
                 return cls(Deviation.of(rho_femto, squares), squares, shift)
             except UnsupportedQuery:
                 if squares <= len(max(moves, key=len)):
-                    # A coarser rounding changes nothing: each number already moves by at most one
-                    # multiple.
+                    # A coarser rounding would not lower the noise, because one change of the
+                    # records already moves each rounded number by at most one multiple of 2^shift.
                     raise
         raise UnsupportedQuery("rho is too small for exact arithmetic")
 

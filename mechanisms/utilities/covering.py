@@ -56,9 +56,10 @@ class ClosedForm(ABC):
         return np.stack([steps, goals - sums.between(start, steps), widths[steps]])
 
     def shortfall(self) -> Integers:
-        # The horizon is the distance from which on the sensitivity function δ equals its cap. On
-        # the grids of shifted scores their product is below 2^62. So no sum of δ here is cut off at
-        # ``FAR``, the largest number that sums take, and the difference is exact.
+        # The horizon is the distance from which on the sensitivity function δ equals its cap. In
+        # the mode ``shifted``, grid steps are so large that horizon times cap is below 2^62. So the
+        # sum of δ here is not cut off at ``FAR``, the largest number that sums take, and it is
+        # subtracted exactly.
         ends = np.full(self.count, self.horizon, dtype=np.int64)
         return self.horizon * self.cap - self.before(ends)
 

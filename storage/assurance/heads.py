@@ -117,7 +117,9 @@ class HeadsLog:
             try:
                 file.append(file.missing(self._content, at_us) + lines, at_us)
             except OSError as error:
-                failure = failure or error  # raised later, so that the other file gets its lines
+                # The error is raised after the loop, because the other file of heads must still get
+                # its lines.
+                failure = failure or error
         self.refresh()
         if failure is not None:
             raise failure

@@ -329,7 +329,7 @@ def _is_ending(row: Any) -> bool:
     )
     return row.s_digest in (
         ending_digest(*ended, row.attempt_us, row.lease_until),
-        early_ending_digest(*ended),  # the digest as early versions of the service stored it
+        early_ending_digest(*ended),  # early versions of the service stored this digest
     )
 
 

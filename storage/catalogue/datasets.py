@@ -437,7 +437,7 @@ class Datasets:
             try:
                 self._files.remove_version(dataset_id, version, folder)
             except (OSError, StorageError) as error:
-                failed = error  # raised later, after the loop has tried the other versions
+                failed = error  # The error is raised after the loop has tried the other versions.
                 continue
             self._database.write(partial(versions.mark_removed, dataset_id, version))
         if failed is not None:

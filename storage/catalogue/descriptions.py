@@ -66,7 +66,8 @@ def _encoded(value: Any) -> dict[str, Any]:
     if isinstance(value, GraphDomain):
         content["labelled"] = content.pop("labels") is not None
     if isinstance(value, TableDomain):
-        del content["level_cells"]  # this field has the same value in all registered tables
+        del content["level_cells"]  # not stored, because all registered tables have the same value
         if value.person is None:
-            del content["person"]  # this field is omitted, as in texts from before it existed
+            # Texts that were stored before this field existed lack it. New texts must equal them.
+            del content["person"]
     return {"kind": _NAMES[type(value)], **content}

@@ -207,7 +207,9 @@ class Database:
             lent.driver_connection.autocommit = True  # type: ignore[union-attr]
             return lent
         try:
-            return self._readers.pop()  # SQLAlchemy's pool would take longer than a look-up
+            # SQLAlchemy's pool would take longer than a look-up, so the idle connections are in a
+            # list of their own.
+            return self._readers.pop()
         except IndexError:
             return self._past_the_pool()
 
@@ -276,7 +278,8 @@ class Database:
     def _drop_writer(self) -> None:
         writer, self._writer = self._writer, None
         if writer is not None:
-            writer.invalidate()  # its busy timeout was changed, so it must not return to the pool
+            # The busy timeout of this connection was changed, so it must not return to the pool.
+            writer.invalidate()
             writer.close()
 
     def now_us(self) -> int:

@@ -344,7 +344,8 @@ settlement = _table(
     Column("attempt", Int, nullable=False),
     Column("answer_hash", Bytes, nullable=False),
     Column("at_us", Big, nullable=False),
-    Column("digest", Bytes),  # storage.journal.layouts.ending_digest; null before schema 0003
+    # The digest of the end, from storage.journal.layouts.ending_digest; null before schema 0003.
+    Column("digest", Bytes),
     CheckConstraint("length(answer_hash) = 32", name="hash"),
     CheckConstraint("digest IS NULL OR length(digest) = 32", name="digest"),
 )

@@ -149,4 +149,4 @@ def _bin(
     # A bin includes its lower edge; the last bin includes both edges.
     codes = np.searchsorted(np.asarray(attribute.edges), values, side="right") - 1
     codes = np.where(missing, bins, codes.clip(0, bins - 1))
-    return CodedCells(codes, values + 0.0, faults)  # + 0.0 makes −0 a 0
+    return CodedCells(codes, values + 0.0, faults)  # adding 0.0 turns −0.0 into 0.0

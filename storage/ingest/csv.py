@@ -64,7 +64,8 @@ def check_columns(columns: Sequence[str], names: Sequence[str], unit: str = "lin
         elif name in seen:
             faults.append(f"column {name} stands there twice")
         seen.add(name)
-        if len(faults) == MOST:  # bounds the work: a header may name a million columns
+        # A header may name a million columns, so the search ends at this many faults.
+        if len(faults) == MOST:
             break
     else:
         faults += [f"column {name} is missing" for name in names if name not in seen]
@@ -89,7 +90,8 @@ def _parse(lines: Lines, width: int, integers: bool) -> list[Any]:
     if integers and not lines.content.translate(None, INTEGER_BYTES):
         try:
             return _columns(lines, width, pa.int64())
-        except pa.ArrowInvalid:  # a cell is empty, has a minus inside, or exceeds 64 bits
+        except pa.ArrowInvalid:
+            # A cell is empty, has a minus inside, or exceeds 64 bits. So cells are read as texts.
             pass
     try:
         return _columns(lines, width, pa.dictionary(pa.int32(), pa.string()))

@@ -145,7 +145,8 @@ def _reached(ends: NDArray[np.int32], before: NDArray[Any]) -> NDArray[np.int64]
     """
     order = np.argsort(ends, kind="stable")
     grouped = ends[order]
-    starts = np.searchsorted(grouped, grouped)  # where the entries of the same node begin
+    # For each entry of ``grouped``, the position of the first entry of the same node.
+    starts = np.searchsorted(grouped, grouped)
     degrees = np.empty(len(ends), np.int64)
     degrees[order] = before[grouped] + np.arange(len(ends)) - starts + 1
     return degrees

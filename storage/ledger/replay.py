@@ -141,7 +141,9 @@ def take_over(connection: Connection, request: Reserve, lease_us: int) -> Reserv
         return stored
     id, now = row.query_id, row.now
     if request.version not in (None, row.dataset_version):
-        raise StillRunning(id)  # the caller has opened another version of the records
+        # The query reads another version of the records than the caller has opened, so this caller
+        # cannot compute its answer.
+        raise StillRunning(id)
     seen = {"query": id, "seen": row.attempt, "now": now, "until": now + lease_us}
     taken = connection.execute(_TAKE_OVER, seen).one_or_none()
     if taken is None:

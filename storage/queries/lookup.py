@@ -48,7 +48,7 @@ _PLACES = tuple(
 _OWN_PLACE = dict(_PLACES)[AccountRank.ANALYST_ON_DATASET]
 
 _FROM = WITH_CAP.outerjoin(query, replay.HAS_KEY)
-for _table, _key in _CHARGED[:3]:  # the account of all analysts is joined already
+for _table, _key in _CHARGED[:3]:  # the fourth, the account of all analysts, is joined already
     _FROM = _FROM.outerjoin(_table, has_key(_table, _key))
 _LOOK_UP = Hot(
     select(

@@ -68,7 +68,8 @@ class Files:
             yield file
         finally:
             try:
-                file.close()  # writes what is buffered, so a full disk may refuse it
+                # Closing the file writes its buffer, which fails if the disk is full.
+                file.close()
             finally:
                 file.path.unlink(missing_ok=True)
 

@@ -186,7 +186,8 @@ class CachedStore(Shared):
                 with self._partial() as partial:
                     self._store.get(name, partial)
                     self._make_room(partial.stat().st_size)
-                    sync(partial)  # or a power cut could leave an incomplete file with a final name
+                    # Otherwise a power cut could leave an incomplete file with a final name.
+                    sync(partial)
                     self._place(partial, path)
             except StoreFailed:
                 fetch.failed = time.monotonic()

@@ -70,7 +70,8 @@ class RemoteFiles(Files):
                 except StoreFailed as error:
                     if not self._store.answers():
                         raise
-                    failed = error  # raised later, after the sweep has tried the other files
+                    # The error is raised after the sweep has tried the other files.
+                    failed = error
         if failed is not None:
             raise failed
 

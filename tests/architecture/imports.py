@@ -21,8 +21,8 @@ PACKAGES = ("accounting", "mechanisms", "storage", "app", "privypurse")
 FOLDERS = {"privypurse": "client/privypurse"}
 
 
-#: Third-party packages that only the extras ``cluster`` and ``s3`` install. Of ``app``, only
-#: ``app.cluster`` may import some of them.
+#: Third-party packages that only the extras ``cluster`` and ``s3`` install. In the package ``app``,
+#: only ``app.cluster`` may import any of them, namely ``dask`` and ``distributed``.
 OPTIONAL = frozenset({"dask", "distributed", "s3fs"})
 
 
@@ -129,8 +129,8 @@ RULES = (
         frozenset({"httpx", "numpy", "typer"}),
         SQL_MODULES,
     ),
-    # The workshop reads tables of databases on the owner's machine. It imports a database driver
-    # only when that driver is needed.
+    # ``privypurse.workshop`` drafts descriptions of tables on the owner's machine, also of tables
+    # in databases. It imports a database driver only when that driver is needed.
     Rule(
         "privypurse.workshop",
         frozenset({"privypurse"}),

@@ -111,8 +111,8 @@ def test_secrets_are_files_of_settings() -> None:
     for name in OURS:
         assert SERVICES[name]["environment"]["PURSE_SECRETS"] == "/run/secrets"
         for secret in SERVICES[name]["secrets"]:
-            # Each secret is a setting, or its file is named by a setting, as the files of the
-            # certificates are.
+            # A secret is the value of a setting, or a setting contains the path of its file, as for
+            # the files of the certificates.
             named = f"/run/secrets/{secret}" in SERVICES[name]["environment"].values()
             assert secret.removeprefix("purse_") in Settings.model_fields or named
     for service in SERVICES.values():

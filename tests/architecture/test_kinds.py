@@ -18,7 +18,8 @@ CLIENTS = [ROOT / "app" / "demo"]
 #: The files that the folder of every query kind must have. Many kinds also have a form and a
 #: drawing.
 FILES = {"__init__.py", "body.py", "examples.py", "answer.html"}
-#: ``table`` is also the name of a kind of dataset, and a text does not show which of them is meant.
+#: A text "table" does not count as the name of the query kind: it is also the name of a kind of
+#: dataset, and a text does not show which of the two is meant.
 OF_DATASETS = {"table"}
 NAMES = QUERY_KINDS.keys() - OF_DATASETS
 

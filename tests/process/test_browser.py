@@ -116,7 +116,8 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("browser")
-    # An upload is answered only once its records are ready, even on a slow machine.
+    # With these settings an upload is answered only once its records are ready, even on a slow
+    # machine.
     settings = {
         "PURSE_RELEASE_INTERVAL": "0.02",
         "PURSE_OPENING_INTERVAL": "0",

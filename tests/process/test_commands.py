@@ -269,7 +269,8 @@ def test_every_block_of_a_page_is_known_to_a_test(page: str) -> None:
                     check(line)
 
 
-#: Maps patterns of commands that occur in sentences to the beginning that the sentence leaves out.
+#: Maps patterns of commands in sentences to the beginning of the command, which the sentence leaves
+#: out.
 IN_PROSE = {
     r"(\./run|privypurse|(\.venv/bin/)?python|docker|pip|uv|scripts/\S+|deploy/\S+\.sh)( .*)?": "",
     r"(users|datasets|requests) [a-z-]+( .*)?": "privypurse ",

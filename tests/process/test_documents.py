@@ -52,7 +52,7 @@ def test_the_page_of_the_client(tmp_path: Path) -> None:
         "User(name='ada', roles=['analyst'], disabled=False) ['people', 'friends']",
         "ε = 0.5 ε = 19.5 ",
         "off by at most 20, as a rule; it cost ε = ",
-        "'] [{'no': ",  # The label before this text is drawn at random.
+        "'] [{'no': ",  # The predicted label before this text is random.
         "['Aix', 'Brest', 'Caen', 'Dijon'] [[0.",
         "people ε = 4.",
         "left: ε = 19.5 largest that fits: ε = 19.5",

@@ -115,7 +115,7 @@ def test_unfinished_headers_are_not_kept(service: ServiceProcess) -> None:
         sent = 0
         while sent < 1_100 * MEGABYTE and send(connection, b"a" * 65_536):
             sent += 65_536
-        # The buffers of the kernel may take a few megabytes that the service never reads.
+        # The kernel's socket buffers may take a few megabytes that the service never reads.
         assert sent < 50 * MEGABYTE
     assert memory(service) - before < 10 * MEGABYTE
 

@@ -20,8 +20,8 @@ pytest.importorskip("schemathesis", reason="needs schemathesis")
 pytestmark = pytest.mark.slow
 
 ROLES = ["admin", "owner", "analyst", "auditor"]
-#: Operations that may refuse a request although it fits the schema, because they have further
-#: conditions.
+#: Operations of the HTTP API that may refuse a request although it fits the schema, because they
+#: have further conditions.
 BEYOND_THE_FORM = [
     "GET /v1/audit",
     "GET /v1/datasets",
@@ -37,7 +37,7 @@ BEYOND_THE_FORM = [
     "POST /v1/queries",
     "POST /v1/quotes",
 ]
-#: The operation whose body is plain text, so that any text is valid: ``[]`` names a node.
+#: The operation whose body is plain text. Any text is valid: even ``[]`` is the name of a node.
 ANY_TEXT = "PUT /v1/datasets/{name}/nodes"
 RIGHT = ["2xx", "3xx", "401", "403", "404", "409", "429", "413", "415", "422"]
 WRONG = ["400", "401", "403", "404", "405", "406", "409", "412", "413", "415", "422", "429"]

@@ -105,8 +105,8 @@ def test_the_best_attribute_for_the_class(
     )
     values = {name: UTILITIES[utility](table.counts(name)) for name in table.others}
     if sensitivity in ("local", "shifted"):
-        # Local and shifted scores also depend on the sensitivity δ of each attribute, so the two
-        # best attributes may swap.
+        # In the modes ``local`` and ``shifted`` scores also depend on the sensitivity δ of each
+        # attribute, so the two best attributes may swap.
         assert values[chosen] >= sorted(values.values())[-2]
     else:
         # At this ε a selection tells attributes apart whose utilities differ by 0.1. With the
@@ -236,7 +236,8 @@ def test_a_public_tree_by_weighted_rates(session: Session, adult: Trees, sensiti
         epsilon="100000",
     )
     values = adult.rates() @ weights
-    # With one sensitivity δ for all trees the best tree must win. With a δ per tree, a balanced
-    # tree may come before one that says yes to all, but the seven best are far ahead of the rest.
+    # In the modes with one sensitivity δ for all trees the best tree must win. With a δ per tree, a
+    # balanced tree may come before a tree that labels all records positive, but the seven best are
+    # far ahead of the rest.
     among = 1 if sensitivity in ("global", "flattened") else 7
     assert values[chosen] >= sorted(values)[-among]

@@ -41,8 +41,8 @@ def _wait_in_selections() -> None:
         return compute(self, context)
 
     ScoredSelection.compute = waiting  # type: ignore[method-assign]
-    # With this limit no query runs on the event loop, where the wait would block all other
-    # requests.
+    # A cost limit below 0 sends every query to a thread. On the event loop the wait would block all
+    # other requests.
     attempts.INLINE = -1.0
 
 

@@ -20,8 +20,8 @@ from tests.support.stepping import SteppedDatabase
 from tests.support.world import BODY_HASH, check_invariants
 
 OTHER_HASH = bytes(32)
-#: The search lets only the leases of the first two attempts of a query expire. The number of
-#: attempts has no limit, so the search would not end otherwise.
+#: The search through all orders of steps lets only the leases of the first two attempts of a query
+#: expire. The number of attempts has no limit, so the search would not end otherwise.
 LAPSES = 2
 _QUERIES = "SELECT idem_key, state, attempt, lease_until > now_us(), answer, answer_status"
 _CONTENT = (

@@ -23,8 +23,8 @@ def few_descriptors(free: int) -> Iterator[None]:
     with ExitStack() as closing:
         used = {int(name) for name in os.listdir("/proc/self/fd")}
         highest = max(used) + 1
-        # The operating system limits the highest number of a descriptor. So free numbers below the
-        # highest one are taken first.
+        # The operating system limits the highest number of a descriptor, not how many are open. So
+        # the free numbers below the highest open one are taken first.
         source = os.open("/dev/null", os.O_RDONLY)
         closing.callback(os.close, source)
         for _ in range(highest - len(used)):

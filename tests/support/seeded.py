@@ -49,8 +49,8 @@ class Edited(Each):
     def _text(self, compiled: Any) -> str:
         text, changed = re.subn(self._old, self._new, super()._text(compiled))
         if not changed:
-            # The statement no longer has the text to spoil. No test counts this error as a caught
-            # bug.
+            # The statement no longer contains the text that this seeded bug changes. No test counts
+            # this error as a caught bug.
             raise LookupError(text)
         return text
 
@@ -246,7 +246,8 @@ def gaussian_without_permission(_world: World, monkeypatch: pytest.MonkeyPatch) 
 def sums_beyond_64_bits(_world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """ρ admits charges up to the last sum of ε that fits an integer of SQLite."""
     monkeypatch.setattr(account_rules, "LARGEST_SUM", (1 << 63) - 1)
-    # A statement reads ``LARGEST_SUM`` only when it is created, so this one is created again.
+    # A statement reads ``LARGEST_SUM`` only when it is created. So ``CHARGE`` is created again with
+    # the changed value.
     again = Each(entries.CHARGE._columns, entries.CHARGE._state)
     monkeypatch.setattr(charging, "CHARGE", again)
 
@@ -433,7 +434,7 @@ def missing_check(world: World, _monkeypatch: pytest.MonkeyPatch) -> None:
         )
         assert changed.rowcount == 1
     world.database.engine.dispose()
-    # The writer connection still holds the old schema, so it is closed too.
+    # The writer connection still holds the schema with the constraint, so it is closed too.
     world.database._drop_writer()
 
 

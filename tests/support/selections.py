@@ -40,8 +40,9 @@ def _first(
     low, high = brackets(tiled, rate, words, gumbel=gumbel)
     low, high = low.reshape(rows, -1), high.reshape(rows, -1)
     winners = high.argmin(axis=1)
-    # In every row, only the winner's own bracket reaches below the winner's upper end. So no
-    # bracket has to be refined with more random bits.
+    # Random bits bound the arrival of each candidate from below and from above, and the earliest
+    # wins. In every row no other lower bound is below the winner's upper bound, so no bounds need
+    # more bits.
     assert ((low <= high.min(axis=1, keepdims=True)).sum(axis=1) == 1).all()
     return winners
 

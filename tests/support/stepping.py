@@ -123,7 +123,7 @@ class SteppedDatabase(Database):
     @stream.setter
     def stream(self, tip: Any) -> None:
         with self.engine.connect() as connection:
-            # None is stored like a missing stream.
+            # If ``tip`` is None, the connection counts as one without a stream.
             connection.info[STREAM] = tip
 
     def write(self, work: Callable[[Connection], T]) -> T:

@@ -128,7 +128,8 @@ class _Victim:
     async def _client(self) -> None:
         while self._keys or self._job.seconds:
             if not self._keys:
-                # A timed job repeats its keys until the process is killed.
+                # A job that runs for a number of seconds repeats its keys until the process is
+                # killed.
                 self._keys = list(reversed(self._job.keys))
             key = self._keys.pop()
             try:

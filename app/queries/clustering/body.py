@@ -123,10 +123,10 @@ class Clustering(Query):
             fixed = public if public.initial else replace(public, starts=trials.starts)
             needed = least_loss(fixed.count_noise_scale, scale, fixed.steps)
             reached = max((needed, public.whole_for(least)), key=lambda one: one.epsilon_nano)
-            # The number of starts (runs of the clustering from new centres) depends on the loss:
-            # each choice of it applies from some least loss on. The loss that one choice needs is
-            # the answer only if it is below the least loss of the next choice. From there on more
-            # starts share the loss, so each gets a smaller part and more noise.
+            # A larger loss allows more starts (runs of the clustering from new centres). Each
+            # number of starts is used from some loss on, up to the loss at which the next number
+            # begins. The loss that a number needs to reach the target is the answer only if it is
+            # below that end. From the end on, more starts share the loss, so each has more noise.
             if end is None or reached.epsilon_nano < end.epsilon_nano:
                 break
         return charge_for(dataset, reached)

@@ -136,7 +136,8 @@ class ScoredSelection(Query):
         ),
     )
 
-    #: True if the account counts in ρ as well as in ε. Then ``auto`` may choose other names.
+    #: True if the account counts in ρ as well as in ε. Then the service may choose other values for
+    #: fields whose value is ``auto``, such as another selector.
     _counts_rho: bool = PrivateAttr(default=False)
 
     @model_validator(mode="after")

@@ -22,7 +22,7 @@ COUNT_TARGET = "leaf_count_error"
 COUNT_BYTES = 1000
 
 #: A quote for id3, a forest or naive Bayes says which of the three is likely to predict best at its
-#: depth. Naive Bayes has no depth, so its quote takes this one, the default of the others.
+#: depth. Naive Bayes has no depth, so its quote assumes this depth, the default of the others.
 DEPTH = 5
 
 
@@ -75,9 +75,9 @@ class SelectingQuery(TreeQuery):
 
     selector: Literal["permute_and_flip", "exponential"] = "permute_and_flip"
 
-    #: A leaf above the full depth counts its classes with the loss that its path has left. True for
-    #: an account that counts in ρ: then the leaf takes the ρ that is left. The ε that is left could
-    #: have a larger ρ, and the path would be charged more ρ than the longest one.
+    #: True for an account that counts in ρ. A leaf above the full depth counts its classes with all
+    #: loss that its path from the root has not spent. If that were the rest of ε, its ρ could be so
+    #: large that the path costs more ρ than the longest path. So the leaf takes the rest of ρ.
     _leaves_in_rho: bool = PrivateAttr(default=False)
 
     def in_rho(self) -> Self:

@@ -152,8 +152,9 @@ class EvolutionaryTree(SelectingQuery):
             ),
         }
         if self.sensitivity == "global" and isinstance(plan.fitness, Fitness):
-            # The quote states the accuracy also in the unit of the objective. For a Pareto score
-            # this is a number of dominating trees, for a weighted sum a sum of rates.
+            # The quote states the accuracy also in the unit of the objective. A Pareto score counts
+            # the trees that dominate a tree, and a weighted sum adds up rates of correct
+            # predictions.
             grid, scale = plan.fitness.unit(dataset, pool)
             unit = ldexp(grid.cap, -grid.bits) / scale
             accuracy["objective_below_best"] = significant(error * unit)

@@ -113,7 +113,8 @@ def outlook(services: Services, caller: Caller, name: str, id: str) -> Outlook:
     try:
         offers = purchases.preview(services, caller, name, request.loss)
     except InvalidRequest:
-        offers = []  # A graph without nodes has no prices yet.
+        # The owner has not uploaded the graph's node list yet, so no query has a price.
+        offers = []
     at_most = _pooled(whole, request)
     return Outlook(_out(request), whole, account, at_most, offers)
 

@@ -27,8 +27,8 @@ RUNS = 5
 WAYS = ("shifted", "local", GLOBAL)
 #: A difference of accuracies below this many percentage points counts as none.
 EQUAL = 2.0
-#: Claims that the first sensitivity is nowhere less accurate than the second, each with a reason
-#: why it may not hold.
+#: Two sensitivities, and a reason why a claim may not hold. The claim is that trees with the first
+#: sensitivity are nowhere less accurate than trees with the second.
 NOT_LESS = (
     ("shifted", "local", "it favours attributes of many values, of few records each"),
     ("local", GLOBAL, "it inverts the order of attributes where large utilities have large δ"),

@@ -43,7 +43,7 @@ MANY_TIMES = 10
 def run(result: Result, setting: Setting) -> None:
     warm()
     edges = read_edge_list(setting.data, "gowalla")
-    # The numbers of the nodes, those of largest degree first.
+    # ``order`` lists the numbers of the nodes by falling degree.
     order = np.argsort(-np.bincount(np.concatenate(edges[:2])), kind="stable")
     times = setting.times(TIMES)
 

@@ -168,7 +168,8 @@ def judge(
         EQUAL,
         "the noise is too large for either",
     )
-    # For each method, the least ε with a recall of 0.9; infinite if none of those tried reaches it.
+    # For each method, ``first`` has the least ε with a recall of at least 0.9. It is infinite if no
+    # tried ε reaches this recall.
     first = {
         way: next((e for e, v in zip(epsilons, line, strict=True) if v >= 0.9), np.inf)
         for way, line in recalls_of.items()

@@ -70,5 +70,5 @@ class RecordColumns:
             # texts, which are their dates.
             texts = column.astype("datetime64[D]").astype(str).tolist()
             return [None if text == "NaT" else text for text in texts]
-        # A missing value such as NaN does not equal itself.
+        # A missing value such as NaN does not equal itself, so it becomes None.
         return [value if (value == value) is True else None for value in column.tolist()]

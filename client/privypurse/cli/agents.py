@@ -13,8 +13,8 @@ from privypurse.device_flow import Login
 def mcp(context: typer.Context) -> None:
     """Serve the tools for agents over standard input and output (Model Context Protocol)."""
     try:
-        # The SDK of the Model Context Protocol is an optional dependency, and takes a second to
-        # load.
+        # Imported here, because the SDK of the Model Context Protocol is an optional dependency,
+        # and takes a second to load.
         from privypurse.cli.bridge import serve
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] not in ("mcp", "httpx2"):

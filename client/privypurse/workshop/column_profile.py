@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-#: The most different cells of a column that are counted one by one.
+#: The most different cells of a column for which a profile counts how often each occurs.
 MOST_DISTINCT = 1_000
 #: The most different cells that a report lists, and the most cells that it shows as odd.
 MOST_LISTED, MOST_ODD = 50, 5

@@ -17,7 +17,7 @@ from privypurse.workshop.column_profile import ColumnProfile, is_number_or_date
 from privypurse.workshop.databases import RawTable
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-#: The members of an attribute of each kind that the owner has to decide.
+#: For each kind of attribute, the members of its description that the owner has to decide.
 DECISIONS: dict[str | None, tuple[str, ...]] = {
     "categorical": ("values", "missing"),
     "numeric": ("bounds", "bins", "missing"),

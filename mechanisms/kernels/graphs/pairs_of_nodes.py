@@ -71,10 +71,10 @@ def degree_pairs(graph: RankedGraph) -> tuple[Offsets, Offsets]:
     count = 0
     for v in range(1, nodes):
         degree = indptr[v + 1] - indptr[v]
-        # Of the pairs of degrees of v and nodes of lower rank, two suffice to find the Pareto
-        # pairs, which no other pair exceeds in both parts. In both, the partner of v has the
-        # largest degree, which is the lowest rank. One partner is ``gap``, the first among the
-        # nodes without an edge to v. The other is the first neighbour in the row of v.
+        # The search is for Pareto pairs of degrees, which no other pair exceeds in both parts.
+        # Among the nodes before v, two partners of v suffice: ``gap``, the first node without an
+        # edge to v, and the first neighbour in the row of v. Nodes are in the order of falling
+        # degree, so no other node of either kind has a larger degree.
         gap = 0
         e = indptr[v]
         while e < indptr[v + 1] and indices[e] == gap:

@@ -56,7 +56,7 @@ def graph_totals(
     most = int(supports.max(initial=0))
     triangles, pairs = int(supports.sum(dtype=np.int64)) // 3, _pairs(supports)
     rows = by_row(graph, supports)
-    del supports  # ``rows`` holds the same counts of triangles, so this frees memory.
+    del supports  # Frees memory, because ``rows`` holds the same counts of triangles.
     high, low = degree_pairs(graph)
     totals = {
         "triangles": triangles,

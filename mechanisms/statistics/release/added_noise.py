@@ -59,7 +59,9 @@ class AddedNoise(Mechanism):
 
     def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> RhoBound:
         """The ρ of one part; by default that of any release which is private at ``loss``."""
-        del plan  # Mechanisms whose noise has a public rate read ``plan`` and return a smaller ρ.
+        # This bound on ρ follows from the loss alone. Mechanisms whose noise has a public rate
+        # override it with a smaller bound, which follows from ``plan``.
+        del plan
         return Pure(loss.epsilon())
 
     def release(self, statistic: Statistic, context: QueryContext) -> Fraction:
@@ -80,7 +82,7 @@ class AddedNoise(Mechanism):
         parts = statistic.parts(dataset)
         plans = []
         for part, spent in zip(parts, loss.split(len(parts)), strict=True):
-            share(spent)  # Called only for its error: it refuses a share below the smallest loss.
+            share(spent)  # Called only for its error: it refuses a part whose ε is below 10⁻⁹.
             plans.append((part, spent, part.plan(dataset, spent.epsilon_nano)))
         return plans
 

@@ -55,7 +55,9 @@ class Ladder(DataDependentNoise):
 
     def rho_bound(self, loss: PrivacyLoss, plan: Plan) -> BoundedRange:
         """One change moves every answer by at most one rung, at the rate ε/2, up or down."""
-        del plan  # The ρ does not depend on ``plan``, which bounds the widths of the rungs.
+        # The ladder's answers lie on rungs, ranges of whole numbers around the true value. ``plan``
+        # bounds the widths of the rungs, on which the ρ does not depend.
+        del plan
         return BoundedRange(loss.epsilon())
 
     def noise(

@@ -52,8 +52,9 @@ class SmoothNoise(DataDependentNoise):
         ((part, spent, _),) = self.plans(statistic, dataset, loss)
         beta = smooth_beta(spent.epsilon_nano, spent.delta_atto)
         # At d changes from records whose local sensitivity is the global one, GS, the smooth bound
-        # S is at least e^{−βd}·GS. So the noise scale 2S/ε is below GS/ε only where βd > ln 2. No
-        # records are more changes away than the public reach.
+        # S is at least e^{−βd}·GS. So the noise scale 2S/ε is below GS/ε only where βd > ln 2. The
+        # number d is at most the public reach: from any records, so many changes suffice to come to
+        # records whose local sensitivity is GS.
         far = None if beta is None else ceil(log(2) / beta)
         pays = far if far is not None and far <= part.reach(dataset) else None
         words = (

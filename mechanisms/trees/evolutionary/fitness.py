@@ -92,7 +92,8 @@ class Fitness(Ranking):
         objective = self._objective()
         if isinstance(objective, Pareto):
             objective = objective.on(executor)
-        # The argument for records is never read, because the trees are already counted.
+        # ``measure`` takes records, but does not read them here, because the correct predictions of
+        # each tree are already counted.
         nothing = PrefixRecords(0)
         trees = CountedTrees(pool, counts)
         measured = objective.measure(nothing, dataset, trees, self.sensitivity, grid)

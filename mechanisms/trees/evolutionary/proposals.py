@@ -99,7 +99,8 @@ class Proposals:
         if test is None:
             return self.dice.coin()
         after_yes, after_no = self.questions.answered(possible, test)
-        # ``draw`` returns only tests that can still have both answers, so neither side is None.
+        # ``draw`` returns only tests that can still have both answers on this path of the tree. So
+        # some values are possible after either answer, and neither variable is None.
         assert after_yes is not None
         assert after_no is not None
         yes = self._full(after_yes, depth - 1)
@@ -114,7 +115,8 @@ class Proposals:
         for answer in at:
             test, yes, no = cast("tuple[Test, Tree, Tree]", tree)
             after = self.questions.answered(possible, test)[0 if answer else 1]
-            # In a tidied tree every branch can be reached by some record of the domain.
+            # In a tidied tree, some record of the domain can reach every branch, so the possible
+            # values of a branch are never None.
             assert after is not None
             possible, tree = after, yes if answer else no
         return possible

@@ -333,7 +333,8 @@ def test_a_cell_changed_on_the_disk_moves_no_sum(people: Service, settings: Sett
     entries = json.loads((folder / "manifest.json").read_bytes())["arrays"]
     (file,) = [entry["file"] for entry in entries if entry["name"] == "values:age"]
     content = bytearray((folder / file).read_bytes())
-    content[-1] = 0x7E  # This byte is a part of the exponent of the last cell.
+    # The last byte holds most of the exponent of the last number, which becomes huge.
+    content[-1] = 0x7E
     (folder / file).write_bytes(content)
     with restarted(settings, people.keys) as (_, again):
         body = {

@@ -154,8 +154,8 @@ def test_an_old_file_is_found_although_it_agrees_with_itself(
     for suffix in ("", "-wal"):
         if Path(f"{source}{suffix}").exists():
             shutil.copy(f"{source}{suffix}", old / f"privypurse.db{suffix}")
-    # After the copy no account changes; only a new analyst is created. So the old file misses
-    # facts, but no entry of an account.
+    # After the copy of the database only a new analyst is created, and no account changes. So the
+    # old copy lacks facts of the journal, but no entry of an account.
     world.analyst()
     Publisher(world.database, log).look()
     restored = Database.open(f"sqlite:///{old}/privypurse.db", old)
@@ -290,7 +290,7 @@ def test_a_damaged_page_is_named(world: World) -> None:
     with world.database.read() as connection:
         pages = text("SELECT rootpage FROM sqlite_master WHERE name = 'budget_account'")
         page = connection.execute(pages).scalar_one()
-    world.database.close()  # Closing writes SQLite's write-ahead log to the file.
+    world.database.close()  # Writes SQLite's write-ahead log to the file.
     with Path(str(world.database.engine.url.database)).open("r+b") as file:
         file.seek((page - 1) * 4096)
         file.write(b"\xff" * 64)

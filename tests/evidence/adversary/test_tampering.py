@@ -144,7 +144,8 @@ def sample(rows: list[Any], table: Table, each: int | None) -> list[Any]:
     rng = random.Random(table.name)
     chosen = {0, len(rows) - 1, *rng.sample(range(len(rows)), min(each, len(rows)))}
     own = {tables.api_key: "limited", tables.query: "limited_key", tables.budget_account: "key_id"}
-    # The sample also has all rows of a key with a limit: the key, its account and its charges.
+    # Some rows belong to an API key that has a limit of its own: the key, its account and the
+    # queries that are charged to it. The sample has all of them.
     if table in own:
         chosen |= {number for number, row in enumerate(rows) if getattr(row, own[table])}
     if table is tables.query:

@@ -52,9 +52,9 @@ FALSE_ALARM = 1e-3
 #: With up to this many possible answers the audit compares all sets of answers, with more only
 #: single answers.
 MOST_ANSWERS = 8
-#: The number of rows, of six, that have the rarer value. It is chosen so that neighbours show most
-#: of the loss: permute-and-flip loses ε as soon as a lead of 0 grows to 2, the exponential
-#: mechanism loses nearly ε only if the rarer value is unlikely.
+#: For each selector, how many of six rows have the rarer of two values. The number is chosen so
+#: that neighbours show most of the loss: permute-and-flip loses the whole ε when a tie becomes a
+#: lead of 2, the exponential mechanism loses nearly ε only if the rarer value is unlikely.
 RAREST = {"permute_and_flip": 3, "exponential": 1}
 
 #: The scale of the noise: as in production, or three quarters of it, which the audit must flag.
@@ -86,7 +86,8 @@ def lower_bound(x: Integers, y: Integers, answers: int, alpha: float = FALSE_ALA
     ]
     (x_chosen, x_judged), (y_chosen, y_judged) = halves
     sizes = [len(part) for part in np.array_split(x, 2)]
-    # The loss of x against y may differ from that of y against x, so the larger bound is used.
+    # The loss of the dataset x against its neighbour y may differ from that of y against x, so the
+    # larger bound is used.
     forth = bounds(x_chosen, y_chosen, sizes[0], alpha)
     back = bounds(y_chosen, x_chosen, sizes[0], alpha)
     best = int(np.argmax(np.maximum(forth, back)))

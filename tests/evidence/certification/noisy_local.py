@@ -85,8 +85,8 @@ def divergence(p: State, q: State, rules: Rules) -> float:
     assert seconds == others
     rates = float(rules.share) / np.arange(1, rules.cap + 1)
     move = abs(p[0] - q[0]) * rates
-    # With equal bounds, the answers on the datasets p and q have Laplace laws of one rate. So their
-    # log-ratio lies within ±move.
+    # If the noisy bounds are equal, the answers on the datasets p and q have Laplace laws of one
+    # rate. So the logarithm of the ratio of their probabilities lies between −move and move.
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(3 * rules.share) + np.log(there) - np.log(here)
     ratio = np.where(here > 0, np.where(there > 0, ratio, -np.inf), np.inf)

@@ -41,8 +41,9 @@ class Measurements:
         steps = range(self.grid.horizon + 2)
         rows = np.stack([measured.delta.at(t, everyone) for t in steps])
         largest = np.array([measured.delta.largest(t) for t in steps])
-        # The flattened δ is one value for all candidates. A weighted sum adds the largest δ of
-        # every member, so it may exceed the δ of every candidate.
+        # In the mode ``flattened`` all candidates have one common sensitivity function δ. For a
+        # weighted sum it adds the largest δ of every member, so it may exceed the δ of every
+        # candidate.
         assert (rows.max(axis=1) <= largest).all()
         assert isinstance(self.objective, WeightedSum) or (rows.max(axis=1) == largest).all()
         if self.sensitivity is Sensitivity.FLATTENED:

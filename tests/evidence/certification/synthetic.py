@@ -84,8 +84,8 @@ class Synthetic:
     values: Array
     edges: tuple[Edge, ...]
     name: str = "synthetic"
-    #: The (group, part) that ``exclusive`` returns: one change moves only utilities of one part of
-    #: a group.
+    #: What ``exclusive`` returns: the names of a group of utilities and of one part of it. One
+    #: change of the records moves utilities of only one part of a group.
     part: tuple[str, str] | None = None
     title: str = "Synthetic"
     description: str = "A table of whole numbers."

@@ -155,8 +155,8 @@ def forest_law(member: Member, rate: Fraction) -> dict[Outcome, Fraction]:
 @BOTH
 def test_the_law_of_a_whole_forest_is_private(relation: NeighbouringRelation, rows: int) -> None:
     own = universe(relation, rows)
-    # A replaced record changes two counts of a tree, so a tree with this rate spends twice the
-    # share.
+    # The noise is the same under both relations. A replaced record changes two counts of a tree, so
+    # each tree then spends twice its ε.
     base = SHARE if relation is ADD_REMOVE else SHARE**2
     law = cache(lambda place: forest_law(own.members[place], SHARE))
     seen = Fraction(1)
@@ -172,7 +172,8 @@ def test_the_law_of_a_whole_forest_is_private(relation: NeighbouringRelation, ro
 def test_forests_follow_the_law() -> None:
     own = universe(ADD_REMOVE, 3)
     member, records = own.members[-9], own.records[-9]
-    share = 29 * NANO // 10  # With less ε a tree may not split three records by three levels.
+    # With less ε a tree would not split three records by an attribute with three values.
+    share = 29 * NANO // 10
     forest = RandomSplits(Task.of(own.dataset, None, "C"), TREES, 1)
     loss = PrivacyLoss(TREES * share)
     plan = forest.counts([("A",), ("B",)], own.dataset, loss)

@@ -43,8 +43,8 @@ from tests.evidence.certification.distance_universes import (
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
 from tests.support.contexts import context as context_of
 
-#: The small universes of tables: the relation, the number of rows, and the numbers of levels of two
-#: or three attributes and of the target.
+#: The small universes of tables: the neighbouring relation, the number of rows, and the numbers of
+#: levels (possible values) of two or three attributes and of the target.
 SIZES = [
     (REPLACE, 1, 2, 2, 2), (REPLACE, 2, 2, 2, 2), (REPLACE, 3, 2, 2, 2), (REPLACE, 4, 2, 2, 2),
     (REPLACE, 3, 3, 2, 2), (REPLACE, 3, 2, 2, 3), (REPLACE, 6, 2, 1, 2), (REPLACE, 7, 2, 1, 2),
@@ -91,8 +91,8 @@ def test_entropies_move_by_exactly_their_sensitivity(relation: str, rows: int) -
     bound = entropy_grid(space.dataset).sensitivity
     assert moved.max(initial=0) <= bound
     if rows > 1 or relation is ADD_REMOVE:
-        # An entropy may miss its bound by two steps of the grid: one by rounding down, and one by
-        # the slack in the rounded table Φ of x·log₂x.
+        # The largest move of an entropy may be up to two grid steps below its bound: one step for
+        # rounding down, and one for the slack in the rounded table Φ of x·log₂x.
         assert moved.max() >= bound - 2
     # Attribute B has one level, so H(B) is always 0. The other four of the five entropies move:
     # H(A), H(C), H(A, C), and H(B, C), which equals H(C).
@@ -167,8 +167,8 @@ def test_dampening_follows_the_exact_local_sensitivity(rows: int) -> None:
         np.maximum.at(exact, one, np.abs(q[one] - q[other]))
     for t in range(7 - rows):
         for number in np.flatnonzero(space.sizes() == rows):
-            # The sensitivity function δ contains a part for N·log₂|Y|. Without this part, the
-            # sensitivity of q = −N·H(Y | X) remains.
+            # A utility is N·log₂|Y| plus q = −N·H(Y | X), and a new record moves both terms. With
+            # ``unit`` 0 the sensitivity function δ bounds the change of q alone.
             delta = replace(drawings[number].measured(1)[1], unit=0)
             bound = int(delta.at(np.array([t]))[0])
             cap = largest_change(7, grid)
@@ -185,7 +185,8 @@ def test_dampening_follows_the_exact_local_sensitivity(rows: int) -> None:
     [
         (0, P[0]),
         (2, P[1]),
-        # The slow cases repeat both roundings of scores, each with the rate p of the other.
+        # The slow cases combine each rounding of the scores (to 0 or 2 fractional bits) with the
+        # rate p that the fast cases use for the other rounding.
         pytest.param(0, P[1], marks=pytest.mark.slow),
         pytest.param(2, P[0], marks=pytest.mark.slow),
     ],
@@ -289,7 +290,8 @@ def test_counts_and_sums_of_clusters_move_by_what_their_noise_covers(
         assert in_rho.max() <= 1 + 1e-12
         if moves == 1:
             assert in_rho.max() >= 0.99
-        # The check must reject noise that is made for a removal if a record is replaced.
+        # If a record is replaced, the check must reject noise that suffices only for a removed
+        # record.
         if moves == 2 and min(space.levels) > 1:
             less = noise_of(PrivacyLoss(0, 0, 10**15, 1), encoding, 1)
             in_rho = _squared(counts, x, y) / float(2 * less.counts.square)

@@ -268,7 +268,7 @@ def test_the_printed_bound_of_two_triangles_fails() -> None:
     clique = flipped(graph_of(5, combinations(range(5), 2)), 0, 1)
     assert flip_change(clique, 2) == 15
     # For the complete graph of six nodes without one edge, the paper bounds the local sensitivity
-    # by 10 (for a_H = 4). But it is the global sensitivity, 30.
+    # by 10. But it is as large as the global sensitivity, 30.
     clique = flipped(graph_of(6, combinations(range(6), 2)), 0, 1)
     assert graph(6, edges_of(clique)).totals["harvest"][0] == 4
     assert flip_change(clique, 2) == 30 == global_sensitivity(4)

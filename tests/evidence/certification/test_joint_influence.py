@@ -166,7 +166,9 @@ def test_an_edge_moves_its_ends_and_their_common_neighbours_alone() -> None:
         for x, y in universe.pairs:
             before, after = universe.members[x], universe.members[y]
             (ends,) = set(graphs.edges_of(after)) ^ set(graphs.edges_of(before))
-            moved = rows[y] - rows[x]  # Only the second graph of a pair has the edge.
+            # The second graph of a pair is the first one with one more edge. So the scores of nodes
+            # that are not its ends can only fall.
+            moved = rows[y] - rows[x]
             for node in set(range(4)) - set(ends):
                 inner = all(after[node] >> end & 1 for end in ends)
                 assert -influence.fall * inner <= moved[node] <= 0
@@ -363,8 +365,9 @@ def test_vectors_of_the_table() -> None:
     )
     assert isinstance(influence, EdgeInfluence)
     assert (influence.fall, influence.rise) == (39, 0)
-    # An edge moves three scores together by at most 2·64 + 3·39. The smaller bound 2·64 + (3 −
-    # 2)·39 is not proved.
+    # The spread of three scores is the sum of the three largest changes less that of the three
+    # smallest. It is at most 2·64 + 3·39, because an edge moves the scores of its ends by up to 64
+    # and others by up to 39. The smaller bound 2·64 + (3 − 2)·39 is not proved.
     assert influence.spread_of(3) == 245
     assert influence.spread_of(7) == 206
     assert influence.total == 323

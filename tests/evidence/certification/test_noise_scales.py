@@ -75,16 +75,17 @@ def test_the_largest_beta_is_valid_and_the_largest(epsilon: str, delta: str) -> 
     loss = PrivacyLoss.parse(epsilon, delta)
     beta = largest_beta(loss.epsilon_nano, loss.delta_atto)
     for share in (0.1, 0.5, 1.0):
-        # Noise scales of neighbours differ by a factor of at most e^β, so a smaller β is never
-        # worse.
+        # The scales of the noise on neighbouring datasets differ by a factor of at most e^β. So
+        # every β below the largest valid one must be safe too.
         assert smooth_divergence(float(epsilon), share * beta) <= float(delta) * (1 + 1e-9)
     if beta + float(epsilon) / 2 * exp(-beta) <= float(epsilon) * (1 - 1e-6):
         assert smooth_divergence(float(epsilon), 1.001 * beta) > float(delta)
 
 
 def test_growth_by_factors_of_one_and_half_t_is_safe() -> None:
-    # The published levels let the smooth bound S grow by 1 + t/2 from one dataset to a neighbour,
-    # with t = ε / ln(1/δ). This is safe, because ln(1 + t/2) is below the largest valid β.
+    # By the published rule the smooth bound S on the local sensitivity grows by a factor of at most
+    # 1 + t/2 from one dataset to a neighbour, with t = ε / ln(1/δ). This is safe, because ln(1 +
+    # t/2) is below the largest valid β, the logarithm of such a factor.
     for epsilon, delta in GRID:
         if float(delta) <= exp(-1):
             beta = log(1 + float(epsilon) / log(1 / float(delta)) / 2)

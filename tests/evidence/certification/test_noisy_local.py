@@ -72,8 +72,8 @@ def test_all_small_graphs(nodes: int, loss: PrivacyLoss) -> None:
     pairs = {(states[i], states[j]) for i, j in space.pairs}
     pairs |= {(q, p) for p, q in pairs}
     if nodes == 3:
-        # Three nodes are too few for a two-triangle, so the answer is the constant 0 and needs no
-        # noise.
+        # A two-triangle is a pair of triangles on a common edge. Three nodes are too few for one,
+        # so the answer is the constant 0 and needs no noise.
         assert {f for f, _, _ in states} == {0}
         return
     rules = rules_of(nodes, loss)

@@ -144,8 +144,8 @@ def test_the_worst_divergence_is_at_most_delta_and_one_lower_threshold_is_caught
     public = plan(relation)
     # A replaced record changes two counts, so each count has noise at half the rate.
     steps = 2 if relation is REPLACE else 1
-    # The divergence below is computed at e^ε = p^−steps with p = e^−rate, so this must be the ε of
-    # the charged loss.
+    # The divergence below is computed at e^ε = p^−steps with p = e^−rate. So the rate times
+    # ``steps`` must be the ε of the charged loss.
     assert public.rate.exponent() * steps == LOSS.epsilon()
     allowed = Fraction(LOSS.delta_atto, ATTO)
     largest = worst(relation, public.threshold, public.rate, steps)

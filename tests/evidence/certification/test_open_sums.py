@@ -109,8 +109,8 @@ def worst(
     """The largest divergence of neighbours at e^ε, for sums in steps of their whole cap."""
     one = next(one for one in public.measurements if one.part == Sum("x"))
     assert isinstance(one.noise, LaplaceNoise)
-    # The numbers 0 and 1 differ by the cap, the most that a row adds to a sum. A finer grid would
-    # have the same loss, because its rate per cap is the same.
+    # The numbers 0 and 1 differ by the cap, the most that a row adds to a sum. Smaller steps
+    # between them would not change the loss, because the noise has the same rate per cap.
     p, of_sum = rational_exp(public.rate), exp_of(one.noise.rate.exponent() * one.grid.cap)
     growth = 1 / exp_of(loss.epsilon())
 

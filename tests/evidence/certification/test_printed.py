@@ -43,7 +43,8 @@ def test_density_lemma_7_2_is_not_monotone() -> None:
     assert (nodes, bound, breach.rule, breach.t) == (4, 3, "A2", 0)
     x, y = (list(graphs.all_graphs(nodes, bound))[i] for i in (breach.x, breach.y))
     delta = printed.density_lemma_7_2
-    # In graph x the node has two neighbours, and in graph y it has a third one as well.
+    # In graph x the node of the counterexample has two neighbours, and in graph y it has a third
+    # one as well.
     assert x[breach.candidate].bit_count() == 2
     assert y[breach.candidate].bit_count() == 3
     assert delta(y, breach.candidate, 0, bound) == 2
@@ -130,8 +131,8 @@ def worst_difference(
     worst, where = Fraction(0), (0,) * size
     for utilities in product((0, 1), repeat=size):
         if len(set(utilities)) == 1:
-            # All utilities are equal. So the sensitivity function δ is 0 at every distance, and no
-            # rule applies.
+            # All utilities are equal. So the sensitivity function δ is 0 at every distance, and the
+            # rules, which divide by δ, do not apply.
             continue
         deltas = exact_local_sensitivities(utilities, size)
         for x in range(size):
@@ -166,8 +167,9 @@ def test_the_cap_alone_does_not_make_every_delta_reach_it() -> None:
     assert checks.admissibility_breach(utilities, delta, pairs) is None
     capped = np.minimum(np.maximum(delta, 0), 1)
     assert checks.shape_breach(capped, cap=1, horizon=4) == "below one step"
-    # Even if every δ is at least one step of a finer grid, it may miss the cap (the largest change
-    # of a utility). It must be set to the cap from distance T on.
+    # Even if every sensitivity function δ is at least one step of a finer grid, it may stay below
+    # the cap (the largest change of a utility). From the horizon on, here distance 4, it must equal
+    # the cap.
     finer = np.maximum(8 * capped, 1)
     reason = "the cap is not reached at the horizon"
     assert checks.shape_breach(finer, cap=8, horizon=4) == reason
@@ -185,8 +187,9 @@ def test_without_a_common_cap_the_shifted_limit_forgets_the_utilities() -> None:
             for s in (100, 1000, 10_000)
         ]
         assert all(abs(gap + s / 2) < 10 for gap, s in zip(gaps, (100, 1000, 10_000), strict=True))
-    # If every sensitivity function δ equals one common cap from distance T on, the same gap settles
-    # at the difference of the shifted scores.
+    # If every sensitivity function δ equals one common cap from some distance on, the gap between
+    # the two dampened scores does not depend on the shift s. It is the difference of the shifted
+    # scores.
     delta = [Fraction(1)] * 4 + [Fraction(2)]
     settled = {
         printed.dampened_odd(Fraction(3 - s), delta)

@@ -51,8 +51,8 @@ def test_printed_sensitivities_are_rejected_as_not_attained(rows: int) -> None:
     slack = ldexp(2, -grid.bits)
     assert ldexp(grid.sensitivity, -grid.bits) <= entropy + slack
     assert entropy + slack < printed
-    # The same holds for q = −N·H(Y | X), for which the paper prints 2N times the sensitivity of an
-    # entropy.
+    # For q = −N·H(Y | X) the paper prints 2N times the sensitivity of an entropy. One change of a
+    # table moves the score by less than half of that.
     bits = InformationGain().table_grid(rows).bits
     cap = largest_change(rows, InformationGain().table_grid(rows))
     score = context_scores(space, "max_relevance", Sensitivity.GLOBAL, 1, 20)

@@ -87,8 +87,8 @@ def test_the_printed_scales() -> None:
         rates = rule(changes, pairs, 1 + T / 2, EPSILON)
         assert rates == pytest.approx([0.33223, 0.25], abs=5e-6)
         assert 1 / rates[0] == pytest.approx(3.01, abs=5e-5)
-    # The paper's 7.5 does not bound the local sensitivity LS of its graph. A correct bound, from
-    # a_H = 3 common neighbours, is 15, and 30 one change away.
+    # The 7.5 that the paper prints does not bound the local sensitivity of its graph. A correct
+    # bound is 15 for this graph, and 30 for a graph one change away.
     beta = largest_beta(5 * NANO, ATTO // 2000)
     smooth = TwoTriangleLevels(3, global_sensitivity(4)).smooth(beta)
     assert smooth == pytest.approx(19.998, abs=5e-4)

@@ -68,8 +68,8 @@ def test_definition_4_5_forgets_dominators_whose_boxes_touch() -> None:
     """Erratum 6a: a strict comparison in dom⁻. One change ties 0 and 1, yet nothing may be lost."""
     breach = smallest_breach(common=False, inclusive=False, itself=False)
     assert breach == ("A1", (0, 1), (0, 0))
-    # Definition 4.5 also fails if all candidates have one common sensitivity function δ, as those
-    # of degrees do.
+    # Definition 4.5 of the paper on PrivPareto also fails if all candidates have one common
+    # sensitivity function δ, as for degrees.
     breach = smallest_breach(common=True, inclusive=False, itself=False)
     assert breach == ("A1", (0, 2), (1, 1))
     assert definition_4_5([(2, 0)], [(1, 1)], 0, 1, itself=False) == 0
@@ -94,8 +94,9 @@ def test_with_ties_counted_the_definition_passes(common: bool, itself: bool) -> 
 def test_counting_itself_is_never_smaller() -> None:
     """Erratum 6b: accuracy alone. Example 4.6 gives 2 where 1 is enough."""
     values, half = [(6, 10, 8, 4, 2), (10, 6, 4, 8, 2)], [(1,) * 5] * 2
-    # The candidate (4, 2) of the paper is doubled here. One change may only take away its dominator
-    # (5, 3), and no candidate may come to dominate it.
+    # All values of the paper's example are doubled here, so that half a unit is 1. For its
+    # candidate (4, 2), one change may only take away the dominator (5, 3), and no candidate may
+    # come to dominate it.
     assert [
         definition_4_5(values, half, 0, 2, inclusive=True, itself=itself)
         for itself in (True, False)
@@ -148,12 +149,13 @@ def test_algorithm_1_spends_epsilon_once_a_draw() -> None:
     """One draw of the exponential mechanism is ε-DP; the next ones at ε each are not."""
     law = exponential_probabilities
     assert all(checks.privacy_breach(SCORES, NEIGHBOURS, law, p, 2) is None for p in P)
-    # The smallest run of Algorithm 1 that loses more than ε has two draws of one call and no
-    # generation.
+    # The smallest run of Algorithm 1 that loses more than ε has no generations and draws two
+    # outputs in one call.
     example = smallest_overspending()
     assert example is not None
     assert algorithm_1(*example) == 2
-    # A run of one generation, with one draw and one output in two calls, also loses more than ε.
+    # A run of two calls, one for a generation and one for the output, with one draw each, also
+    # loses more than ε.
     both = transcript_law(law, algorithm_1(1, 1, 1))
     assert all(checks.privacy_breach(SCORES, NEIGHBOURS, both, p, 2) is not None for p in P)
 

@@ -96,8 +96,8 @@ def test_a_replacement_moves_the_rate_further(inclusive: bool, x: Table, y: Tabl
     """Erratum 8d: Δ is that of a replacement, δ is not: a hit becomes a miss."""
     assert smallest_breach("A1", inclusive, REPLACE) == (0, x, y)
     assert smallest_breach("A2", inclusive, REPLACE) is not None
-    # δ is also too small without the floors: a replacement moves the rate of four positives by 1/4,
-    # but the printed δ is 1/6.
+    # The printed δ is too small also where its floors of 2 on the counts have no effect: a
+    # replacement moves the rate of four positives by 1/4, but this δ is 1/6.
     assert printed(2, 4, 0, False) == Fraction(1, 6) < Fraction(1, 4)
 
 

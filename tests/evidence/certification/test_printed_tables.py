@@ -56,8 +56,8 @@ def test_algorithm_3_with_its_guard_is_rejected_under_add_remove() -> None:
 def test_algorithm_3_with_its_guard_is_rejected_under_replace() -> None:
     breach = impurity_breach(printed_tables.algorithm_3, REPLACE)
     assert breach == (2, "A2", 0, (1, 1), (2, 0))
-    # The counterexample of the errata: the printed δ with its guard is 2 at distance 1, but ψ(2) =
-    # 2.754888 at a dataset one replacement away.
+    # The counterexample of the errata: with its guard, the printed sensitivity function δ is 2 at
+    # distance 1. But at distance 0 of a dataset one replacement away it is already ψ(2) = 2.754888.
     guarded = printed_tables.algorithm_3
     assert guarded([[1, 1]], 1, 2) == 2 << 32
     assert guarded([[0, 2]], 0, 2) == psi(2) == round(2.7548875021634687 * 2**32)

@@ -191,7 +191,8 @@ def test_a_replaced_row_moves_one_sum_of_a_table_by_both_changes(width: float, m
     laws = [laplace_logs(rate, at, int(45 / rate) + move) for at in (0, move)]
     assert step.bound is not None
     assert excess(*laws, step.bound.of_group(1)) <= SLACK
-    # The check must reject the bound for two numbers that move by one change each.
+    # The check must reject a bound for two numbers that each move half as far. One number that
+    # moves all the way costs more ρ.
     halves = LaplaceNoise(total.noise.rate.exponent(), move, move // 2)
     assert excess(*laws, halves.of_group(1)) > SLACK
 
@@ -275,8 +276,8 @@ def test_trees_with_leaves_that_stop_early() -> None:
     budget = Budget(PrivacyLoss.parse("0.5"), 5)
     steps = budget.steps(SELECTORS["exponential"], [2] * 5, 2)
     assert _of_path(budget, 0) <= total_rho(steps) / 1e15 + SLACK
-    # The check must reject the printed sum of the steps: it prices an early leaf as one at full
-    # depth.
+    # Danger: a leaf that stops early spends all ε that remains. The check must reject the printed
+    # sum of ρ, which prices every leaf like one at full depth.
     last = Step("leaf", PrivacyLoss(budget.leaf(5)))
     printed = total_rho([*steps[:-1], last]) / 1e15
     assert _of_path(budget, 0) > 4 * printed

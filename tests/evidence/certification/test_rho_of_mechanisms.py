@@ -91,7 +91,7 @@ def test_vectors_of_scores(influence: JointInfluence, spread: tuple[int, ...]) -
     (step,) = LAPLACE.steps(IN_RHO, influence)
     exact = of_cells(LAPLACE.deviation(IN_RHO, influence), spread, 1)
     assert 0.99 * bound_of(step) < exact <= bound_of(step) + SLACK
-    # The check must reject noise that is made for one moving score if two scores move.
+    # If one change moves several scores, the check must reject noise that suffices for only one.
     if len(spread) > 1:
         assert of_cells(Deviation.of(IN_RHO.rho_femto, 1), spread, 1) > bound_of(step) + SLACK
 

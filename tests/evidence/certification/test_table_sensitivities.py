@@ -31,7 +31,7 @@ from tests.evidence.certification.checks import Array
 from tests.evidence.certification.tables import ADD_REMOVE, REPLACE
 
 Relation = NeighbouringRelation
-Shape = tuple[int, int, int]  # The numbers of levels, of classes and of rows.
+Shape = tuple[int, int, int]  # The numbers of levels, classes and rows of a small table.
 
 #: Shapes (levels, classes, rows) of which every table is checked. Under add/remove a table has at
 #: most this many rows, under replace exactly as many.

@@ -40,10 +40,12 @@ from tests.unit.mechanisms.noise.chi_square import FALSE_ALARM, p_value
 
 ROWS = 5
 UNIVERSE = table_universe("attributes", ADD_REMOVE, ROWS, 2, 2, 2)
-#: The values of e^−ε for one share of the loss: 3/5 for a large loss, 19/20 for a small one.
+#: The loss of a tree is divided into nine equal shares. These are the values of e^−ε for one share:
+#: 3/5 for a large loss, 19/20 for a small one.
 R = [Fraction(3, 5), Fraction(19, 20)]
 ONE_OF_R = [R[0], pytest.param(R[1], marks=pytest.mark.slow)]
-#: How many shares of the loss the whole tree, the choice of the split and a leaf spend.
+#: How many of these shares the whole tree spends, and how many of them on the choice of the split
+#: and on a leaf. The record count of the root spends the last one.
 TREE, SPLIT, LEAF = 9, 4, 4
 
 
@@ -155,8 +157,8 @@ def test_tails_are_sums_of_the_noise(p: Fraction) -> None:
 def test_grown_trees_follow_the_law() -> None:
     """By Max the fine scores are the coarse ones, so the law of production is known exactly."""
     share = 3 * NANO // 8
-    # The two possible splits of this dataset score 3 and 5, so that the rate of the choice between
-    # them matters.
+    # The two possible splits of this dataset score 3 and 5. With equal scores the split would be
+    # chosen with probability 1/2 at any rate of the selection, so a wrong rate would not show.
     member, records = UNIVERSE.members[1250], UNIVERSE.records[1250]
     tables = [np.array(member.counts(v), dtype=np.int64) for v in range(2)]
     criterion = CRITERIA["max"]

@@ -137,7 +137,7 @@ def test_the_sizes_of_a_front_move_by_what_their_noise_covers(
     assert np.array_equal(released, np.maximum(exact, 1))
     moved = np.abs(exact[universe.pairs[:, 0]] - exact[universe.pairs[:, 1]]).sum(axis=1).max()
     assert moved * laws[0].exponent() == 1
-    # The check must reject noise that is made for a removal if a record is replaced.
+    # If a record is replaced, the check must reject noise that suffices only for a removed record.
     if relation is REPLACE:
         assert moved * Rate.of_counts(loss.epsilon_nano).exponent() > 1
 

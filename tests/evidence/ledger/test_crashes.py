@@ -38,7 +38,7 @@ class Failpoint:
         try:
             self._count(sql)
         except Crash:
-            cursor.close()  # A dead process has no open statement.
+            cursor.close()  # A process that dies leaves no statement open.
             raise
         return cursor
 
@@ -107,7 +107,7 @@ def update_user(world: World, _prepared: Any) -> object:
 @pytest.mark.parametrize(
     "act, writes",
     [
-        # PostgreSQL charges all accounts by one statement.
+        # PostgreSQL charges all accounts of a query by one statement, so it needs one write fewer.
         (reserve, {"sqlite": 6, "postgresql": 5}),
         (take_over, 3),
         (settle, 3),

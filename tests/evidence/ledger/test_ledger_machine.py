@@ -197,7 +197,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     names = st.sampled_from(["ada", "bob"])
     keys = st.sampled_from("abcdef")
-    #: Charges: each has a ρ of ε², and one of four has no finite ε.
+    #: The possible charges: three of four have an ε and ρ = ε², and one has a ρ but no finite ε.
     charges = st.builds(
         lambda root, unpriced: (root * (1 - unpriced), root**2, unpriced),
         st.integers(1, 5),
@@ -449,7 +449,7 @@ def test_a_seeded_bug_disagrees(
 
     def seeded_scene() -> Scene:
         scene = fresh()
-        monkeypatch.undo()  # removes the bug first, so that it is not seeded twice
+        monkeypatch.undo()  # Removes the bug of the last scene, so that it is not seeded twice.
         seed(scene.world, monkeypatch)
         return scene
 

@@ -34,9 +34,9 @@ Place = tuple[str, str, int]
 #: How often each line ran, by file and function.
 Runs = defaultdict[tuple[str, str], defaultdict[int, int]]
 
-#: The most that one line may run for each counted call and for each counted unit of work. A call
-#: may go through all 256 values of a byte in three columns to sort them. A unit may be worked on
-#: bit by bit.
+#: The cost of a query counts calls of functions and units of work. One line may run at most this
+#: often for each call and for each unit. A call may go through all 256 values of a byte in three
+#: columns to sort them. A unit may be worked on bit by bit.
 RUNS_OF_CALL, RUNS_OF_UNIT = 800, 64
 
 

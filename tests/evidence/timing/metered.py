@@ -46,7 +46,7 @@ from tests.evidence.timing.meter import CountedParts, CountedWords, Meter, most_
 from tests.evidence.timing.transcript import fixed
 
 #: Kinds of query whose work depends on their own releases, which ``transcript`` replaces by public
-#: values. At the small loss, noise alone decides their other releases. So these are the same for
+#: values. At the ε ``SMALL`` noise alone decides their other releases, so these are the same for
 #: all datasets.
 ADAPTIVE = ("tree", "distance", "clustering")
 #: Two values of ε in units of 10⁻⁹: with the large one noise hardly matters, with the small one it
@@ -201,15 +201,16 @@ def adaptive_bodies(dataset: Dataset) -> Iterator[dict[str, Any]]:
             drawn = {"context": context, "context_size": 1, "sensitivity": sensitivity}
             names = ["A", "C", "number"]
             yield {"kind": "distance", "target": "A", "attributes": names, **drawn}
-        # With so few rows clustering has a single start, unless the query names more.
+        # With so few rows clustering tries a single start (one set of initial centres), unless the
+        # query names more.
         yield {"kind": "clustering", "clusters": 2, "encoding": "one_hot", "starts": 2}
 
 
 def bodies(dataset: Dataset, every: bool) -> Iterator[dict[str, Any]]:
     """Every utility, objective, sensitivity and statistic; with ``every`` all examples too."""
     if dataset.name == OPEN:
-        # At so small a δ no group of so few rows is released, so all work depends on private
-        # records.
+        # At so small a δ no group of so few rows is released, so no work may differ because of a
+        # release.
         least = {"kind": "table", "delta": "0.000000000000000001"}
         where = {"attribute": "V", "in": ["0", "2xxx", "none"]}
         yield {**least, "by": ["V"]}
@@ -406,8 +407,8 @@ def growth() -> dict[str, Any]:
     for body in few.keys() & many.keys():
         (runs, work), (fewer_runs, less_work) = many[body], few[body]
         grown, counted = runs - fewer_runs, most_runs(work) - most_runs(less_work)
-        # Work that depends on the records up to a bound grows with them, and the cost counts the
-        # bound.
+        # Some work grows with the records up to a public bound, which the cost counts in full. So a
+        # line that stays below the whole cost need not grow as slowly as the cost.
         is_bounded = runs <= sum(one.units for one in work.values())
         if grown > counted and not is_bounded:
             faster[body] = [grown, counted]

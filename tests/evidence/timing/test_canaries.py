@@ -152,7 +152,7 @@ def everything_told(
 ) -> Outputs:
     """Every reply, page, metric and log line that a reader or operator can read, by source."""
     outputs: Outputs = {}
-    # Log again to the current standard error, because that of the fixtures was another one.
+    # The log must go to the standard error of this test. That of the fixtures was another one.
     logs.configure()
 
     def note(where: str, reply: Any) -> None:
@@ -223,7 +223,8 @@ def test_no_canary_is_told(
 ) -> None:
     outputs = everything_told(planted, application, monkeypatch, capsys)
     assert {where: sung(text) for where, text in outputs.items() if sung(text)} == {}
-    # The search had something to read: every role read pages and replies, and the log has lines.
+    # An empty output would hide every leak. So every role must have read pages and replies, and the
+    # log must have lines.
     for who in PEOPLE:
         assert sum(f" {who} 200" in where for where in outputs) > 10, who
     assert sum(where.startswith("log") for where in outputs) > 100

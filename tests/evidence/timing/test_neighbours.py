@@ -142,8 +142,8 @@ def all_outputs(people: Service, application: FastAPI, files: dict[str, str]) ->
     outputs: Outputs = {}
 
     def note(where: str, reply: Any) -> None:
-        # The length is not compared: it follows from the text, and a chart is longer at some times
-        # of day.
+        # The length of a reply is not compared between X and Y: it follows from the text, and a
+        # chart is longer at some times of day.
         headers = dict(reply.headers)
         if length := headers.pop("content-length", None):
             assert int(length) == len(reply.content)
@@ -227,7 +227,7 @@ def world(
     with patch.context() as one, service(begun, folder / name) as (people, application):
         one.setattr(Priced, "reply", answered)
         # Owners and auditors see the state of the last full minute, and a minute may end during one
-        # run alone. So a minute is set to a microsecond.
+        # run alone. So the test shortens this minute to a microsecond.
         one.setattr(history, "MINUTE_US", 1)
         # Every verification reads the whole ledger and is waited for. Otherwise its duration could
         # make the two runs differ.

@@ -70,7 +70,8 @@ TRIAL = Trial(interval=0.4, work=0.02, more=0.1, gap=0.05, lanes=8, lanes_off=4,
 @pytest.fixture(autouse=True)
 def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StatisticQuery, "compute", planted(TRIAL.work, TRIAL.more))
-    # At its end the fixture undoes the number of slots that each service sets.
+    # Each service of this test changes the number of slots for the whole process. This call lets
+    # ``monkeypatch`` restore the number at the end.
     give_slots(1, monkeypatch.setattr)
 
 

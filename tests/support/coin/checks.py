@@ -33,8 +33,9 @@ __all__ = [
     "sign_in",
 ]
 
-# The copy of the application has one more kind of query, so the hash of its sources differs.
-# Without the hash of this tree, it would measure the speed of the machine again for half a minute.
+# The copy of the application has one more kind of query, so the hash of its sources differs. With a
+# new hash the service would measure the speed of the machine again, for half a minute. So it gets
+# the hash of the original sources.
 speeds._statements = lambda: os.environ["WORK_OF_THIS_TREE"]
 
 COIN = {"kind": "coin", "side": "tails"}

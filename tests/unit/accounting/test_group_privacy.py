@@ -89,7 +89,7 @@ def test_without_epsilon_the_terms_are_ones(members: int) -> None:
 
 def test_a_replacement_is_two_changes() -> None:
     """δ / (1 + e^(ε/2)): at ε = 2 ln 3, δ falls to a quarter."""
-    # 2·ln 3 in units of 10⁻⁹, rounded down.
+    # This ε is 2·ln 3 in units of 10⁻⁹, rounded down.
     epsilon = 2 * 1_098_612_288
     half = member_loss(PrivacyLoss(epsilon, 4 * 10**12), 2)
     assert half.epsilon_nano == 1_098_612_288

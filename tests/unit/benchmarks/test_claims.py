@@ -248,8 +248,8 @@ def test_dampening_is_held_against_noisy_views_by_recall_and_by_loss() -> None:
         return verdicts(result)
 
     assert judged([0.5, 0.9, 1.0], [0.1, 0.1, 0.95]) == [HOLDS, HOLDS]
-    # Local dampening fails if its recall is not larger at an ε of practical use. It also fails if
-    # it reaches a recall of 0.9 at no smaller ε than noisy views do.
+    # The first claim fails if local dampening has no clearly larger recall than noisy views at an ε
+    # of practical use. The second fails if it reaches a recall of 0.9 at no smaller ε.
     assert judged([0.1, 0.12, 1.0], [0.1, 0.1, 0.95]) == [FAILS, FAILS]
     assert judged([0.1, 0.2, 1.0], [0.1, 0.9, 0.95]) == [FAILS, FAILS]
     # Neither method reaches a recall of 0.9 at any ε.
@@ -280,13 +280,13 @@ def fitness_of(name: str, means: dict[str, float], setting: Setting = SETTING) -
 def test_a_search_is_judged_by_differences_of_fitness() -> None:
     good = {"local": 4.1, "global": 2.5, "best": 4.2, "id3": 3.5, "id3 of the paper": 3.8}
     assert fitness_of("nltcs", good) == [HOLDS] * 5
-    # First the local search is no better than the global one and far from the best. Then it gains
-    # less than 6 % over the baseline ID3, and then it is below this baseline.
+    # In the first case the local search is no better than the global one and far from the best. In
+    # the second it gains less than 6 % over the baseline ID3, and in the third it is below it.
     assert fitness_of("nltcs", good | {"local": 2.6})[:2] == [FAILS, FAILS]
     assert fitness_of("nltcs", good | {"id3": 3.95})[2] is OTHERWISE
     assert fitness_of("nltcs", good | {"id3": 4.2})[2] is FAILS
-    # The paper itself states one exception: on the table acs, the search is not above this
-    # baseline.
+    # The paper itself states one exception. On the table acs, the search is not above the baseline
+    # ID3.
     assert fitness_of("acs", good | {"id3": 4.12})[2] is HOLDS
     assert fitness_of("acs", good)[2] is FAILS
 
@@ -337,8 +337,8 @@ def test_the_noise_of_this_service_is_by_smooth_sensitivity_or_by_the_largest_va
     assert beta is not None
     lines = salaries.served(values, range(len(values) + 1), loss)
     smooth = salaries.smooth_bounds(local_changes(np.rint(2 * values).astype(np.int64)), beta)
-    # The noise has the scale 2S/ε. ``smooth`` is S in units of one half, so at ε = 1 it equals this
-    # scale.
+    # The noise has the scale 2S/ε, where S is the smooth sensitivity. The array ``smooth`` holds S
+    # in units of one half, so at ε = 1 it equals this scale.
     assert lines[salaries.OWN] == pytest.approx(smooth, rel=1e-6)
     assert (lines[salaries.OWN][:5] < 2e6).all()
     assert lines[salaries.OWN_LAPLACE] == pytest.approx(np.full(7, 1e6))

@@ -63,8 +63,8 @@ def test_repeated_learning_is_the_service(arm: str, target: str | None) -> None:
 
 
 def test_with_much_loss_every_arm_finds_what_it_aims_at() -> None:
-    # The method in ρ is left out. An account that counts in ρ has an ε of at most 1,000, at which
-    # noise still decides between contexts of nearly equal scores.
+    # The method for accounts in ρ is left out. Their ε is at most 1,000, at which noise still
+    # decides between contexts of nearly equal scores.
     result = quality(SMALL, [1e5], 2, tuple(ARMS))
     for line in result["adjusted F"].values():
         assert line[0].tolist() == [1, 1]

@@ -161,8 +161,8 @@ def test_the_bound_of_a_view_is_attained() -> None:
     moved = np.abs(path_counts(other) - path_counts(one)).sum(axis=1)
     assert moved[0] == (d - c) * (1 + c) + c * (c - 1) // 2
     assert moved[0] <= view_sensitivity(d + 2)
-    # A graph for any other number k of shared neighbours is built in the same way. The bound is the
-    # largest change over all k.
+    # The bound is the largest change of the path counts over all graphs of this form, one for each
+    # number k of neighbours that the ends of the new edge share.
     assert view_sensitivity(d + 2) == max(
         (d - k) * (1 + k) + k * (k - 1) // 2 for k in range(d + 1)
     )

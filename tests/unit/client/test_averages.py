@@ -85,8 +85,8 @@ def test_the_service_offers_another_answer_where_the_client_averages(
         assert average([Table.read(one, {}) for one in replies]).cells.columns
         return
     assert all(one is not None and why in one for one in obstacles)
-    # The second answer now has the version of the records that queries read at present. Even so the
-    # client must not average the two answers.
+    # In the case where both answers came from version 2 of the records, the second now comes from
+    # version 1. The client must not average answers from different versions either.
     replies[1]["dataset_version"] = 1
     with suppress(ValueError):
         assert not average([Table.read(one, {}) for one in replies]).cells.columns

@@ -160,6 +160,7 @@ def test_a_forest_predicts_by_the_mean_of_its_trees() -> None:
     one_sided = [{"label": "yes", "counts": {"yes": {"value": 3}, "no": {"value": 2}}}] * 2
     forest = Trees.read(answered({"trees": [sure, *one_sided]}), PEOPLE)
     # Two of the three trees predict "yes", but with less certainty than the third predicts "no".
+    # The forest predicts "no", because the mean of the probabilities decides.
     assert forest.predict({}) == "no"
     assert forest.predict_proba([{}]) == [{"yes": pytest.approx(0.4), "no": pytest.approx(0.6)}]
     assert Trees.read(answered({"trees": [FOUND]}), PEOPLE).predict([{"age": 60}]) == ["yes"]

@@ -185,8 +185,8 @@ def test_a_restored_service_is_frozen_until_the_operator_accepts(
         assert entry["answer"] == query["answer"]
         status, out, _ = run("accept-rollback", "--data", restored)
         assert status == 0
-        # Four accounts take charges again, but the cap of the dataset quiet has no charge to
-        # repeat.
+        # Four accounts were frozen. Three of them get the charge again that the backup lacks. The
+        # fourth, the cap of the dataset quiet, had no charge.
         again_charged = "charged epsilon 0.5, delta 0 again"
         assert out.splitlines() == [
             f"ana, dataset triangle: {again_charged}",
@@ -274,7 +274,8 @@ def test_a_service_without_heads_takes_no_charge_until_they_are_adopted(
     assert (refused.status_code, refused.json()["type"]) == (503, "/problems/frozen")
     assert shop.client.get("/readyz").status_code == 503
     assert shop.client.get("/healthz").status_code == 200
-    # A retry of the query that was paid is still answered. Nothing is frozen, charged or written.
+    # A retry of the paid query is still answered. Refusals neither charge an account nor write to
+    # the file of heads.
     assert shop("ana", "POST", "/v1/queries", **sent).content == paid.content
     (account,) = shop("ana", "GET", "/v1/budgets").json()["items"]
     assert account["spent"]["epsilon"] == "0.1"

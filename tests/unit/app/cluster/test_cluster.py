@@ -123,7 +123,7 @@ def test_what_fails_on_a_worker_fails_without_a_word(processes: Processes) -> No
     with processes.executor() as executor:
         with pytest.raises(ClusterFailed, match="could not do its part"):
             executor.spread(_quoting, {"a": np.array([987654321])}, lambda _: [0], work=1)
-        with pytest.raises(ZeroDivisionError):  # The owner of a job stops it by an error in done.
+        with pytest.raises(ZeroDivisionError):  # An error in the callback done stops a job.
             executor.spread(_total, {}, lambda _: [0, 0], work=1, done=lambda _: 1 // 0)
     for process in ("scheduler", "worker"):
         assert not re.search("987654321|ValueError", processes.log(process))
@@ -206,8 +206,8 @@ def test_the_scheduler_never_holds_what_records_are(processes: Processes) -> Non
                 assert canary.tobytes() not in memory
                 assert not any(str(number).encode() in memory for number in canary)
             content = b"".join(process_memory(worker.pid) for worker in processes.workers)
-            # Workers do hold the records. So the same search must find the canary there, or the
-            # search above would prove nothing.
+            # Workers hold the records, so a search of their memory must find the canary numbers.
+            # Otherwise the search of the scheduler's memory, which finds none, would prove nothing.
             assert canaries[0].tobytes() in content
 
         parts = [canaries[1], canaries[1]]

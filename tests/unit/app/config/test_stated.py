@@ -13,7 +13,7 @@ from app.config.settings import Settings
     "changed",
     [
         {"release_interval": 0},
-        {"opening_interval": 0},  # An interval of 0 shows how long a version took to open.
+        {"opening_interval": 0},  # An interval of 0 shows analysts how long opening a version took.
         {"oidc_issuer": "https://issuer", "oidc_audience": "purse"},
         {"public_url": "https://purse.example"},
     ],

@@ -121,7 +121,7 @@ def test_a_budget_that_counts_in_rho_names_the_way_that_admits(
     assert f"You have ε 0 {rest} left" in browser.text("/ui/ask?dataset=one")
     spent = f"(δ for many queries 0.000001) ε 0.52 ρ {account['spent']['rho']}"
     assert spent in sign_in("olga").text("/ui/grants/one")
-    # An allowance that counts in ε alone has one bar on its page.
+    # The page of an allowance that counts in ε alone shows one bar, for what is left of ε.
     people.dataset("olga", name="pure")
     people.grant("olga", "pure", "ana", "1")
     assert bars(browser.get("/ui/budgets/pure").text) == ["100 percent of ε is left"]

@@ -120,7 +120,7 @@ def run_curl(service: Service, page: str) -> Any:
     body = words[words.index("-d") + 1]
     headers = dict(words[i + 1].split(": ", 1) for i, word in enumerate(words) if word == "-H")
     headers["Authorization"] = headers["Authorization"].replace("$KEY", service.keys["ana"])
-    headers |= WAIT  # The first query of a kind may compile its kernels.
+    headers |= WAIT  # The first query of a kind may be slow, because it compiles kernels.
     sent = service.client.post("/v1/queries", content=body.encode(), headers=headers)
     return json.loads(body), sent.json()
 
@@ -154,7 +154,8 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
         assert answer.url.path.startswith("/ui/queries/"), (kind, form, words(answer.text))
         path = f"/v1/queries/{answer.url.path.rpartition('/')[2]}"
         stored = offered("ana", "GET", path).json()
-        while stored["status"] == "running":  # The first query of a kind may compile kernels.
+        # The first query of a kind may take long, because it compiles kernels.
+        while stored["status"] == "running":
             stored = offered("ana", "GET", path, headers=WAIT).json()
             answer = browser.get(answer.url.path)
         assert stored["charge"]["epsilon"] == "7.5", (kind, form)
@@ -166,8 +167,8 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
                 assert str(one) in visible
         if "value" in stored["answer"]:
             assert str(stored["answer"]["value"]) in visible
-        # The button sent the query first, so both programs get its stored answer without a new
-        # charge.
+        # The button of the page sent the query first. So the shown Python program and the curl
+        # command get its stored answer without a new charge.
         run_python(offered, page.text, monkeypatch)
         assert run_curl(offered, page.text) == (body, stored)
         (latest,) = offered("ana", "GET", "/v1/queries?limit=1").json()["items"]
@@ -191,7 +192,8 @@ def test_comparisons_are_folded_and_the_rule_of_the_service_comes_first(
 ) -> None:
     page = sign_in("ana").get("/ui/ask", dataset=dataset, kind=kind, form=form).text
     before, _, after = page.partition("<details><summary>Advanced</summary>")
-    # The explanations of terms inside the folded group are folded too, and are removed here.
+    # The explanations of terms inside the folded group of fields are folded too. The test removes
+    # them, so that the group ends at the first closing tag.
     after = re.sub(r'<details class="term">.*?</details>', "", after, flags=re.S)
     group = after.partition("</details>")[0]
     for name in advanced:

@@ -99,8 +99,8 @@ def test_the_trail_and_its_file(
         (line["at"], line["action"], line["subject"]) for line in listed
     ]
     assert len(rows) > 6
-    # The audit detail of a registered dataset has the cap as an object of amounts, which the page
-    # must show as text.
+    # The audit log states the cap of a new dataset as a JSON object of amounts, which the page must
+    # show as text.
     (registered,) = [line for line in listed if line["action"] == "dataset.register"][:1]
     cap = ", ".join(f"{name} {amount}" for name, amount in registered["detail"]["cap"].items())
     shop.dataset("olga", name="promised", records=None)

@@ -336,7 +336,8 @@ class TestGrants:
         form = browser.get("/ui/grants/web").text
         assert bars(form) == ["100 percent of ε is left"]
         assert "by however many analysts" not in form
-        # Each page on which an owner can allow Gaussian noise must say what this allowance loses.
+        # Each page on which an owner can allow Gaussian noise must say which promise ends with the
+        # first such answer.
         for page in (form, browser.get("/ui/register", kind="table").text):
             assert "From the first such answer of any analyst on" in page
         promise = {"composition_delta": "0.000001", "gaussian": "yes"}

@@ -265,8 +265,8 @@ class Held:
         assert self._portal is not None
         now = time.monotonic()
         slots = service.settings.slots()
-        # Queries of length LONG hold all slots for longer than any test takes. Longer ones would
-        # have to leave one slot free.
+        # Queries of the length LONG (ten seconds) hold all slots for longer than any test takes.
+        # Longer queries would have to leave one slot free.
         self._tickets = [Ticket(-i - 1, LONG, 1.0) for i in range(slots)]
         for ticket in self._tickets:
             self._portal.call(self._scheduler.enter, ticket, now)
@@ -336,5 +336,5 @@ def test_neighbours_have_one_quote_and_one_time_although_one_takes_longer(
         ]
         if who == "ana":
             assert [(end - start).total_seconds() for start, end in times] == [6.0, 6.0]
-        else:  # Others see whole minutes, and so no missed deadline.
+        else:  # The owner and the auditor see whole minutes, which hide a missed deadline.
             assert {at.second + at.microsecond for one in times for at in one} == {0}

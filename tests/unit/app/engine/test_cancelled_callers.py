@@ -103,8 +103,9 @@ def test_a_caller_may_be_cancelled_at_any_step(people: Service, services: Servic
     played(people, story)
     statuses = outcomes(people)
     assert set(statuses) == {"answered"}
-    # A query that is cancelled at the first step is not charged. In more than half of the steps it
-    # is charged already, and must then be answered.
+    # Each query is cancelled after a different number of steps of the event loop. At the first step
+    # it is not charged yet. In more than half of the steps it is charged, and must then be
+    # answered.
     assert steps // 2 < len(statuses) < steps
     assert float(people.spent()) == pytest.approx(0.001 * len(statuses))
 

@@ -101,7 +101,7 @@ def test_until_the_deadline_it_is_running_everywhere(play: Play) -> None:
         body = reply.json()
         assert (body["status"], body["id"]) == ("running", path.rsplit("/", 1)[1])
         assert 0 <= body["elapsed"] < body["expected"]
-        await asyncio.sleep(INTERVAL / 2)  # The work of the query ended long ago.
+        await asyncio.sleep(INTERVAL / 2)  # The work has ended, but the deadline has not come.
         query = (await send("ana", "GET", path)).json()
         assert (query["status"], query["released"]) == ("running", None)
         assert "answer" not in query
@@ -126,13 +126,14 @@ def test_a_slot_is_taken_until_the_deadline_of_its_query(play: Play) -> None:
     async def story(send: Send) -> None:
         await ask(send, "first")
         second = (await ask(send, "k")).headers["Location"]
-        await asyncio.sleep(INTERVAL / 4)  # The work of the first query ended long ago.
+        # The work of the first query has ended, but its deadline has not come.
+        await asyncio.sleep(INTERVAL / 4)
         assert (await send("ana", "DELETE", second)).status_code == 204
         third = (await ask(send)).headers["Location"]
         waited = (await send("ana", "GET", third, headers=WAIT)).json()
         assert waited["status"] == "answered"
-        # The third query began at the deadline of the first, and its answer left at its own
-        # deadline.
+        # The third query began only at the deadline of the first, and its answer left one interval
+        # later.
         assert 1.7 < await released_after(send) <= 2
         assert (await type_of(send("ana", "DELETE", third))).endswith("too-late")
 

@@ -42,7 +42,7 @@ def test_the_first_may_compile_and_gets_a_thread(
     assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
     people.upload("olga", "t", b"sex\nF\nM\n")
     people.grant("olga", "t", "ana")
-    # The query counts as short, however busy the machine is.
+    # With this limit every query of the test is short enough for the event loop, on any machine.
     monkeypatch.setattr(attempts, "INLINE", 60.0)
     for query in (COUNT, COUNT, WHERE, COUNT, WHERE):
         body = {"dataset": "t", "epsilon": "0.1", "query": query}
@@ -54,8 +54,8 @@ def test_the_first_may_compile_and_gets_a_thread(
     assert people("ana", "POST", "/v1/queries", json=body, headers=headers).status_code == 202
     until(lambda: len(threads) == 6)
     assert threads[-1].startswith("job")
-    # The same holds for a caller that waits a second, if the ledger takes that long to charge the
-    # query.
+    # A caller that waits for one second also gets its reply while the query runs in a thread, if
+    # the ledger takes this second to charge the query.
     ledger = application.state.services.answering._ledger
     reserve = ledger.reserve
 
@@ -85,11 +85,13 @@ def test_a_query_that_has_ended_keeps_no_records_in_memory(people: Service) -> N
     gc.collect()
     gc.disable()
     try:
-        # The first query runs in a thread, and the others run on the event loop.
+        # The first query runs in a thread, because it may compile kernels. The others run on the
+        # event loop. So the test covers both ways.
         for _ in range(5):
             assert people("ana", "POST", "/v1/queries", json=body).status_code == 201
         remaining = [one for one in gc.get_objects() if type(one) is Attempt]
-        # The thread that runs jobs refers to its latest attempt until it gets the next one.
+        # One attempt may remain, because the thread that runs jobs refers to its latest one until
+        # it gets the next.
         assert len(remaining) <= 1
     finally:
         gc.enable()

@@ -84,7 +84,7 @@ def test_queries_in_flight_are_capped_after_the_accounts_are_looked_at(shop: Ser
 def test_a_query_counts_until_its_deadline(shop: Service) -> None:
     started = time.monotonic()
     assert later(shop).status_code == 202
-    time.sleep(0.2)  # The work of the query ended long ago.
+    time.sleep(0.2)  # The work has ended, but the deadline has not come.
     while later(shop).status_code == 429:
         time.sleep(0.02)
     assert time.monotonic() - started >= 2.0

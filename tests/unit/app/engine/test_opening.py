@@ -84,7 +84,7 @@ def test_versions_are_readable_and_ready_at_multiples_of_the_interval(clock: Clo
     files = Files(clock, ONE, TWO)
     opener = opener_of(files)
     assert not opener.is_ready()
-    opener._search()  # Both versions have been opened at 1004 s.
+    opener._search()  # Both versions are open at 1004 s, but readable only from 1005 s on.
     assert not opener.is_ready()
     assert opener.missing() == 2
     clock.now = 1005.0

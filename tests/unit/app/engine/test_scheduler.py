@@ -23,8 +23,8 @@ def test_what_is_due_begins_before_the_timer_runs(monkeypatch: pytest.MonkeyPatc
             ticket = Ticket(1, 0.025, 0.002)
             ticket.start = partial(started.append, number)
             driver.enter(ticket, now.at)
-        # Light queries that begin together may cost 5 ms, and these six cost 2 ms each. No timer
-        # starts the rest, because nothing is awaited here.
+        # Light queries that begin together may cost 5 ms in all, and these six cost 2 ms each. No
+        # timer starts the rest, because the test never yields to the event loop.
         at_once = len(started)
         assert 0 < at_once < 6
         driver.catch_up()

@@ -165,8 +165,8 @@ def test_a_contradiction_is_not_forgotten_by_a_run_that_does_not_read_it(
 def test_a_request_waits_for_a_run_that_begins_after_it(
     world: World, log: HeadsLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A request reads the whole ledger if the last complete run was quick. With this limit it counts
-    # as quick on any machine.
+    # A request verifies the whole ledger if the last complete verification was quick. With this
+    # limit it counts as quick on any machine.
     monkeypatch.setattr(verifying, "QUICK", PATIENCE)
     world.ready()
     verifier = Verifier(world.database, log, 3600, YEAR)
@@ -242,7 +242,7 @@ def test_requests_that_are_given_up_leave_nothing_behind(
         last = verifier.request()
         assert verifier._waiting == [last]
         go_on.set()
-        last.result(PATIENCE)  # The thread must go on although callers cancelled their futures.
+        last.result(PATIENCE)  # The verifier must go on although callers cancelled their futures.
     finally:
         go_on.set()
         verifier.close()
@@ -260,8 +260,8 @@ def test_after_a_run_that_failed_nothing_is_shown_as_valid(
     counts: bool,
 ) -> None:
     """A tamperer could otherwise keep an old outcome by a row that ends every later run."""
-    # Without this, the next verification on request would wait ten times as long as the last one
-    # took, which is seconds on a busy machine.
+    # Without this setting, the next verification on request would wait ten times as long as the
+    # last one took, which is seconds on a busy machine.
     monkeypatch.setattr(verifying, "SHARE", 0)
     failing = pytest.MonkeyPatch()
     verifier = Verifier(world.database, log, 3600, YEAR)
@@ -339,7 +339,7 @@ def test_each_caller_sees_the_extent_of_their_own_accounts(world: World) -> None
     limited = replace(ana, scope=KeyScope(datasets=frozenset({first.id})))
     auditor = world.users.create("otto", ["auditor"], actor=world.admin)[0]
     # All callers share one outcome of the verification. The second round shows that no caller
-    # changes what another one sees.
+    # changes what another one sees, which depends on the datasets that the caller may read.
     for _ in range(2):
         assert [extent(user) for user in (auditor, ana, ben, limited, world.owner)] == [
             (5, 7),

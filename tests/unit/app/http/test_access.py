@@ -163,7 +163,7 @@ def test_no_parameter_is_ignored(people: Service, application: FastAPI) -> None:
         errors = people(who, method, f"{path}?limits=1&x%00=2", **sent).json().get("errors", [])
         loc = [error["loc"] for error in errors]
         if loc and loc[0][0] == "body":
-            continue  # Here the empty body is invalid and is refused before the parameters.
+            continue  # This route refuses the empty body before it reads parameters.
         assert loc == [["query", "limits"], ["query", "x?"]], name
         count += 1
     assert count > 15

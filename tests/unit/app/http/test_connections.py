@@ -71,7 +71,7 @@ def test_a_connection_that_sends_a_body_makes_room_last(run: Callable[..., None]
         guard.begin(active, Wait.BODY)
         guard.begin(stalled, Wait.BODY)
         guard.begin(reader, Wait.READ)
-        guard.begin(active, Wait.BODY)  # One more part of a request body arrives.
+        guard.begin(active, Wait.BODY)  # This client has just sent one more part of its body.
         for victim in (reader, stalled, active):
             assert not victim.aborted
             (new,) = enter(guard, 1)
@@ -182,7 +182,7 @@ def test_a_stop_waits_for_the_service_and_for_no_client(run: Callable[..., None]
         guard.begin(work, None)
         guard.stop()
         for _ in range(round(STOP / SWEEP) + 2):
-            guard.begin(body, Wait.BODY)  # A request body goes on in small parts.
+            guard.begin(body, Wait.BODY)  # A client still sends, but cannot delay the stop.
             await asyncio.sleep(SWEEP)
         assert [one.aborted for one in (head, reader, body, work)] == [True, True, True, False]
 

@@ -205,7 +205,7 @@ def test_a_head_that_does_not_end_is_closed_in_time(
             await asyncio.sleep(1)
             assert not wire.is_closing()
             if sent.endswith(b"\n"):
-                # Small parts do not prolong the time for a head.
+                # A client that sends its head in small parts gets no more time for it.
                 wire.protocol.data_received(b"a: b\r\n")
         await asyncio.sleep(3)
         assert wire.is_closing()
@@ -224,7 +224,7 @@ def test_a_reply_that_nobody_reads_is_given_up(run: Callable[[Play], None]) -> N
         await asyncio.sleep(HEAD_SECONDS + 2)
         early = wire.aborted
         await asyncio.sleep(STALL)
-        wire.protocol.resume_writing()  # Without this the task of the request would never end.
+        wire.protocol.resume_writing()  # Until this call the task of the request waits.
         assert (early, wire.aborted) == (False, True)
 
     run(play)
@@ -237,7 +237,7 @@ def test_a_closed_connection_whose_reply_nobody_reads_is_aborted(
         wire = Door(echo).connect()
         wire.protocol.data_received(GET + b"\r\n")
         await asyncio.sleep(0.1)
-        wire.unread = 1000  # This is less than what makes the transport pause writing.
+        wire.unread = 1000  # So few unread bytes do not make the transport pause writing.
         await asyncio.sleep(6)
         assert (wire.closing, wire.aborted) == (True, False)
         await asyncio.sleep(HEAD_SECONDS)

@@ -121,7 +121,7 @@ def test_codes_of_one_address_keep_no_other_from_signing_in(
     monkeypatch.setattr(code_flow, "PATIENCE", 2.0)
     ended = asyncio.run(play())
     assert ended[:100].count(ProviderAway) == 100 - EXCHANGES_OF_ONE
-    # The codes from other addresses were sent to the provider.
+    # The codes from two other addresses reached the provider, although one address had sent 100.
     assert ended[100:] == [SignInRefused] * 2
     assert not flow._exchanges
 

@@ -199,7 +199,7 @@ def test_a_query_is_paid_and_answered(service: Service, provider: Provider) -> N
         },
     }
     ask = {"method": "POST", "path": "/v1/queries", "json": body}
-    # The dataset is not granted yet.
+    # The user has no allowance for the dataset yet, so the dataset does not exist for this user.
     assert me(service, provider.token(), **ask).status_code == 404
     assert service.grant("olga", "triangle", name).status_code == 200
     reply = me(service, provider.token(), **ask)

@@ -54,8 +54,8 @@ def test_steps_add_up_to_the_charge_and_the_share_holds_it(
         charge = PrivacyLoss(charge.epsilon_nano)
         native = as_add_remove(dataset, charge)
     assert total(native.steps) + native.loss == charge
-    # A person changes this many records. Where records are replaced, each of them counts as two
-    # changes, a removal and an addition.
+    # The records of one person make one change each, and two where records are replaced, a removal
+    # and an addition.
     changes = people * (2 if relation is NeighbouringRelation.REPLACE else 1)
     assert group_loss(native.loss, changes).fits(charge)
     assert native.dataset.neighbouring is NeighbouringRelation.ADD_REMOVE
@@ -108,7 +108,7 @@ def test_a_delta_that_is_lost_is_refused_with_the_least_that_is_not(
 ) -> None:
     dataset, delta = table(relation, people), 1
     # The charge is divided among the records of a person, and then halved for a replacement. Each
-    # of the two may refuse δ and suggest a larger one.
+    # of these two steps may refuse a δ that is too small and suggest a larger one.
     while least := refusal(dataset, PrivacyLoss(epsilon, delta)):
         assert parse_units(least.removeprefix("at least "), 18) > delta
         delta = parse_units(least.removeprefix("at least "), 18)

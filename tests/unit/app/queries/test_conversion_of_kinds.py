@@ -226,8 +226,8 @@ def test_fewer_tables_than_expected_cost_no_more_than_was_charged() -> None:
     of_all = query_of({**body, "attributes": ["sky", "coat", "kind", "heat"]})
     (step,) = of_all.price(dataset, PrivacyLoss(NANO)).steps[-1:]
     assert isinstance(step.bound, LaplaceNoise)
-    # The contexts of four targets, each of one attribute, are read from four tables of pairs. Two
-    # tables suffice if each serves two targets, and then each gets half of ε.
+    # Each of the four targets needs the table of its pair with one other attribute, its context.
+    # Two tables suffice if each serves two targets, and then each gets half of ε.
     assert step.bound == LaplaceNoise(step.loss.epsilon() / 2, 2, 1)
     (one,) = query_of({**body, "target": "sky"}).price(dataset, PrivacyLoss(NANO)).steps[-1:]
     assert one.bound == LaplaceNoise(one.loss.epsilon(), 1, 1)

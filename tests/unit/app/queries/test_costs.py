@@ -126,11 +126,11 @@ def test_memory_of_every_example_is_bounded() -> None:
         for kind in QUERY_KINDS.values():
             for body in kind.examples.every(dataset):
                 if isinstance(records, GraphRecords) and kind.name == "statistic":
-                    continue  # A statistic reads totals, which this graph lacks.
+                    continue  # A statistic reads stored totals, which this made-up graph lacks.
                 try:
                     taken, bound = peak(records, dataset, body)
                 except UnsupportedQuery:
-                    continue  # So many candidates are refused before any work.
+                    continue  # A query with too many candidates is refused before any work.
                 assert taken <= bound, body
 
 

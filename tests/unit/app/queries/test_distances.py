@@ -147,8 +147,8 @@ def test_with_much_epsilon_the_truth_comes_back(
     matrix = np.array(distance["matrix"])
     assert matrix[0, 1] > 0.4
     sizes = {"sky": 3, "coat": 2, "mood": 2, "heat": 5, "same": 1}
-    # Between sun and rain the shares of both levels of the coat differ by 1, and no other attribute
-    # differs by as much. So the distance is at least this.
+    # All rows with sun have one coat and all rows with rain the other, so the shares of both coats
+    # differ by 1. This difference alone makes the distance at least as large as this bound.
     assert matrix[0, 1] >= math.sqrt(2 / sum(sizes[name] for name in distance["context"])) - 0.01
 
 

@@ -115,8 +115,8 @@ def test_groups_have_sums_means_and_variances(visits: Service) -> None:
     assert table.to_pandas()["sum(age)"]["value"].tolist() == answer["cells"]["sum(age)"]["value"]
     clamped = ask(visits, aggregates=of_age[:1], non_negative=True, **query).json()["answer"]
     assert "raw" in clamped["cells"]["sum(age)"]
-    # The threshold needs a count of each group. A request without a count measures and shows it
-    # too.
+    # A group is shown only if its noisy count reaches the threshold. So a request that names no
+    # count measures and shows it too.
     assert clamped["cells"]["count"]["value"] == [len(ages[code]) for code in codes]
 
 
@@ -148,8 +148,8 @@ TOP: dict[str, Any] = {
     "delta": DELTA,
 }
 REFUSED: list[dict[str, Any]] = [
-    {"kind": "table", "by": ["code"]},  # A table by open values needs a delta.
-    # Without open values the delta would be charged for nothing.
+    {"kind": "table", "by": ["code"]},  # A table by an attribute without listed values needs δ.
+    # The values of sex are listed, so a delta would be charged for nothing.
     {"kind": "table", "by": ["sex"], "delta": DELTA},
     {
         "kind": "table",
@@ -176,7 +176,7 @@ REFUSED: list[dict[str, Any]] = [
     },
     {"kind": "selection", "candidates": {"values_of": "code"}, "utilities": [{"name": "count"}]},
     {**TOP, "delta": "0"},
-    # Without open values the delta would be charged for nothing.
+    # The values of sex are listed, so a delta would be charged for nothing.
     {**TOP, "candidates": {"values_of": "sex"}},
     {**TOP, "utilities": [{"name": "count", "weight": 2}]},
     {**TOP, "utilities": [{"name": "information_gain"}]},

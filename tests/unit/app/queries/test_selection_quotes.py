@@ -25,7 +25,8 @@ from tests.support.service import Service
 
 PAIR = [{"name": "degree"}, {"name": "egocentric_density"}]
 SUM = [{"name": "degree", "weight": 2}, {"name": "egocentric_density", "weight": -300}]
-#: The objective of a query, its utilities, and the sensitivity Δ of a single utility.
+#: The queries to quote. Each has its objective, its utilities, and the sensitivity Δ of a single
+#: utility.
 ASKED: list[tuple[str, list[dict[str, Any]], float | None]] = [
     ("single", [{"name": "degree"}], 1),
     ("single", [{"name": "egocentric_betweenness"}], 3),
@@ -81,7 +82,7 @@ def test_the_epsilon_for_an_error_reaches_it(graph: Service) -> None:
         query = {**kind, "utilities": utilities, "objective": objective}
         for error in (0.5, 3.0):
             reached = quote(graph, target={"score_below_best": error}, query=query)
-            # A predicted error has four digits.
+            # A quote states a predicted error with four digits.
             assert reached["accuracy"]["score_below_best"] == pytest.approx(error, rel=1e-3)
             direct = quote(graph, epsilon=reached["charge"]["epsilon"], query=query)
             assert direct == reached
@@ -89,7 +90,7 @@ def test_the_epsilon_for_an_error_reaches_it(graph: Service) -> None:
 
 RECORDS = records_of(graph_of(7, [(0, v) for v in range(1, 7)] + [(1, 2), (2, 3), (1, 3), (4, 5)]))
 DATASET: Dataset = dataset_of(7, 6)
-#: All sensitivities. Two of them are tested in slow runs only.
+#: All kinds of sensitivity that a query can name. Two of them are tested in slow runs only.
 EVERY_SENSITIVITY = [
     Sensitivity.GLOBAL,
     Sensitivity.LOCAL,
@@ -139,8 +140,8 @@ def test_a_quote_says_where_the_passes_of_a_pareto_score_clip_it(graph: Service)
         assert small["epsilon_least"] == pytest.approx(4 * (log(5 * 2) + 3) / 4, rel=1e-3)
         large = quote(graph, epsilon="50", query=clipped)["accuracy"]
         assert large["score_below_best"] < 5
-        # Scores further below the best than the number of passes count alike. So one pass is too
-        # few for two draws, at any ε.
+        # A Pareto score takes a number of passes over the candidates. Scores further below the best
+        # than this number count alike. So one pass is too few for two draws, at any ε.
         few = quote(graph, epsilon="50", query={**clipped, "passes": 1})["accuracy"]
         assert few["epsilon_least"] is None
         body = {"dataset": "triangle", "query": clipped, "target": {"score_below_best": 5}}

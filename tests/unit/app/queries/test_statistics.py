@@ -123,7 +123,8 @@ def test_every_valid_combination_answers_at_its_exact_price(answering: Service) 
         answered = reply.json()
         charge = answered["charge"]
         delta = "0.001" if row.delta else "0"
-        # So large an ε is charged as ρ = 1,000 at most, which exceeds every limit.
+        # The ε of 100,000 is charged as ρ = 1,000 at most, which exceeds the limit of every
+        # account.
         assert Decimal(charge.pop("rho")) <= 1000
         assert charge == {"epsilon": "100000", "delta": delta, "neighbouring": relation}
         for part in ("epsilon", "delta"):

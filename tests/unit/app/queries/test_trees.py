@@ -214,7 +214,8 @@ def test_corners_have_right_answers_at_the_same_price(people: Service, rows: str
     ]
     lines = [line.split(",") for line in rows.splitlines()[1:]]
     for label in ("yes", "no"):
-        # The class counts of a leaf have ε = 10,000 at least, so noise has probability e^−10000.
+        # The class counts of a leaf have ε = 10,000 at least. Noise other than 0 has a probability
+        # of about e^−10000.
         assert sum(count[label] for count in counts) == sum(line[3] == label for line in lines)
     steps = [quote(people, epsilon="1", query=query).json()["steps"] for query in (ID3, SEARCH)]
     for query, priced in zip((ID3, SEARCH), steps, strict=True):
@@ -253,8 +254,8 @@ def test_people_with_several_records_are_protected_as_groups(people: Service) ->
 
 def test_steps_show_siblings_in_parallel(added: Service) -> None:
     body = quote(added, epsilon="0.7", query={**ID3, "max_depth": 2}).json()
-    # The ε of 0.7 has fourteen equal shares on each path: 1 for a count and 4 for a split, both
-    # twice, and 4 for the class counts.
+    # Each path from the root to a leaf has fourteen equal shares of ε = 0.7. A count gets 1 and a
+    # split 4, at two depths each, and the class counts of the leaf get 4.
     assert [step["epsilon"] for step in body["steps"]] == ["0.05", "0.2", "0.05", "0.2", "0.2"]
     assert [step["composition"] for step in body["steps"]] == ["parallel"] * 5
     assert [step["times"] for step in body["steps"]] == [1, 1, 4, 4, 4 * 4 * 2]
@@ -263,8 +264,8 @@ def test_steps_show_siblings_in_parallel(added: Service) -> None:
 def test_the_quote_tells_what_to_expect(added: Service) -> None:
     query = {**ID3, "max_depth": 2, "criterion": "information_gain"}
     accuracy = quote(added, epsilon="0.35", query=query).json()["accuracy"]
-    # Class counts have discrete Laplace noise at ε = 0.1. It exceeds 30 with probability 0.05 at
-    # most, because 2·p^(x + 1) / (1 + p) ≤ 0.05 from x = 30 on.
+    # Class counts have discrete Laplace noise at ε = 0.1. It exceeds x with the probability 2·p^(x
+    # + 1) / (1 + p) for p = e^−0.1, which is at most 0.05 from x = 30 on.
     assert accuracy["leaf_count_error"] == 30
     # A node with up to 4 branches and 2 classes is split from √2 · 4 · 2 / 0.1 = 113.1 records on.
     assert accuracy["least_count_to_split"] == 114

@@ -59,7 +59,8 @@ def test_gaussian_noise_is_timed_and_costs_more_than_laplace_noise() -> None:
                 assert stated.keys() <= kinds_of_work()
                 seen += 1
                 if kind.name == "clustering":
-                    # A clustering chooses its number of iterations by the loss.
+                    # A clustering chooses its number of iterations by the loss, so its work is
+                    # compared per call.
                     each = [one["clusters"].units / one["clusters"].calls for one in (stated, pure)]
                     assert each[0] > each[1]
                     continue
@@ -140,8 +141,8 @@ def test_a_tree_costs_no_more_nodes_than_it_may_have() -> None:
         return work_of(tree, TABLE, 1000 * NANO)["nodes"].units
 
     node, choice, limit = NODE + 3 * COUNT, NODE + 4 * ATTRIBUTE, MAX_NODES + PER_SPLIT
-    # The levels allow a tree of 1 + 300 + 900 + 1800 nodes, one number for each depth. All nodes
-    # above the last depth may be split, as far as the limit on nodes allows.
+    # The levels of the attributes allow a tree of 1 + 300 + 900 + 1800 nodes, one number for each
+    # depth. All nodes above the last depth may be split, as far as the limit on nodes allows.
     assert units(2) == 1201 * (node + cells) + 301 * choice
     assert units(3) == limit * node + 3001 * cells
     assert units(4) == limit * (node + cells)

@@ -142,8 +142,8 @@ def test_quotes_state_how_many_fit(market: Service, number: int, epsilon: str) -
         grant(market, dataset, pure, epsilon, PURE)
         grant(market, dataset, both, epsilon, IN_RHO)
         grant(market, dataset, closed, epsilon, IN_RHO)
-        # After a Gaussian charge no query fits by ε any more. This one is so small that nearly all
-        # of ρ is left.
+        # After a Gaussian charge the account counts in ρ alone. This charge is so small that nearly
+        # all of ρ is left.
         least = TOP if dataset == "graph" else CELLS
         body = {"dataset": dataset, "rho": "0.000000001", "query": least}
         assert market(closed, "POST", "/v1/queries", json=body).status_code == 201

@@ -89,7 +89,8 @@ def test_quotes_say_how_many_more_fit(people: Service, shared: str) -> None:
     assert quote["charge"]["rho"] == "0.001249739648422"
     assert quote["steps"][0]["rho"] == "0.001249739648422"
     assert (quote["fits_more"], quote["affordable"]) == (248, True)
-    # One query of ε = 3 fits by ε alone, and a second one fits neither by ε nor by ρ.
+    # One query of ε = 3 fits the limit in ε alone. A second one fits neither this limit nor that in
+    # ρ.
     assert people("ana", "POST", "/v1/quotes", json=body(shared, "3")).json()["fits_more"] == 1
 
 
@@ -130,14 +131,15 @@ def test_rho_admits_what_epsilon_no_longer_does(people: Service) -> None:
     assert people("olga", "GET", "/v1/ledger/verification").json()["first_bad"] is None
     entry = people("ana", "GET", "/v1/ledger").json()["items"][0]
     assert entry["rho"] == format_units(pure_femto(20_000_000), 15)
-    # Without δ_c, the δ for many queries, the account counts in ε alone. What is charged exceeds
-    # that limit.
+    # Without δ_c, the δ for many queries, the account counts in ε alone. The charges so far exceed
+    # the new limit of ε = 0.5.
     lost = grant(people, name, epsilon="0.5", composition_delta="0")
     assert lost.status_code == 409
     assert lost.json()["spent"] == account["spent"]
     assert lost.json()["composition_delta"] == "0.000001"
     assert "leaves out the composition_delta 0.000001" in lost.json()["detail"]
-    # This limit keeps δ_c and is too low in ε, so the refusal does not mention δ_c.
+    # This new limit keeps δ_c, but its ε is below what is charged. So the refusal does not mention
+    # δ_c.
     low = grant(people, name, epsilon="0.1").json()
     assert "composition_delta" not in {*low, *low["detail"].split()}
     assert grant(people, name, epsilon="0.52", composition_delta="0").status_code == 200
@@ -184,7 +186,8 @@ def test_budgets_price_the_kinds_once_for_each_dataset(
         items = people("ana", "GET", "/v1/budgets").json()["items"]
         assert items[0]["fits_more"] == items[1]["fits_more"]
         assert people("olga", "GET", f"/v1/datasets/{other}/budgets").is_success
-    # Nothing was priced again. The queries of the first dataset were priced before the count began.
+    # Listing the budgets priced nothing again. The queries of the first dataset were priced before
+    # the test replaced the function that prices them.
     assert len(priced) == once
 
 
@@ -198,7 +201,9 @@ def test_a_cap_counts_by_the_defaults_of_its_allowances(people: Service) -> None
         number: int = budgets["cap"]["fits_more"]["selection"]
         return number
 
-    assert fits() == 62  # No analyst has an allowance yet, so the smaller number is shown.
+    # No analyst has an allowance yet. So the cap counts by permute-and-flip, the selector with the
+    # larger ρ.
+    assert fits() == 62
     assert grant(people, name).status_code == 200
     assert fits() == 248
     people.grant("olga", name, "ben", "4")
@@ -359,8 +364,8 @@ def test_a_body_that_names_rho_is_charged_in_rho_alone(staff: Service) -> None:
     for other in (in_rho("0.06"), {**in_rho(epsilon="0.05"), "rho": None}):
         reused = staff("ana", "POST", "/v1/queries", json=other, headers={"Idempotency-Key": "g"})
         assert reused.status_code == 422
-    # After one charge in ρ alone nothing fits by ε any more. So only three queries of ε = 1 fit, by
-    # ρ, and not ten by ε.
+    # After one charge in ρ alone the account counts in ρ alone. Its ρ takes three queries of ε = 1,
+    # while its ε would have taken ten.
     (account,) = staff("ana", "GET", "/v1/budgets").json()["items"]
     assert account["spent"] == {"epsilon": "0", "delta": "0", "rho": "0.05"}
     assert account["remaining"]["epsilon"] == "0"
@@ -374,7 +379,8 @@ def test_a_body_that_names_rho_is_charged_in_rho_alone(staff: Service) -> None:
         (point,) = staff("ana", "GET", f"/v1/budgets/staff/history?by={by}").json()["items"]
         assert point["charged"] == {"epsilon": None, "delta": "0", "rho": "0.05"}
     opened = staff("olga", "GET", "/v1/ledger?kind=genesis").json()["items"]
-    # Limits have a finite ε, unlike this charge.
+    # The first entry of an account states its limit, whose ε is finite, unlike that of a charge in
+    # ρ.
     assert {one["epsilon"] for one in opened} == {"10"}
     assert staff("olga", "GET", "/v1/ledger/verification").json()["first_bad"] is None
 

@@ -14,7 +14,7 @@ from mechanisms.model.work import Work, together, work
 
 FEW, MANY, MOST = 16, 1 << 14, 1 << 16
 #: The true speeds of a made-up machine, for work on rows, on nodes, on the cells of the request,
-#: and for noise, which has no units.
+#: and for noise, which costs the same in each call.
 LAW = Speeds(
     1e-5,
     {
@@ -83,7 +83,8 @@ def test_a_cost_on_far_more_rows_covers_the_law_even_if_few_rows_were_timed_badl
     speeds = fitted(timed(disturb()))
     for query in QUERIES:
         one = work_of(query, rows)
-        # The calls were timed on few rows and took up to ten times too long, which adds a constant.
+        # The timings on few rows, which are up to ten times too long, decide the cost of a call. So
+        # a predicted time may be too long by a constant.
         assert 0.6 * LAW.seconds(one) <= speeds.seconds(one) <= 4 * LAW.seconds(one) + 0.02
 
 

@@ -127,7 +127,8 @@ def test_without_the_store_uploads_fail_and_queries_are_answered(
     assert (dataset["status"], dataset["version"]) == ("refused", 1)
     assert dataset["upload"]["errors"][0]["type"] == "store-unavailable"
     assert not any((settings.data / "incoming").iterdir())
-    # The next upload is refused immediately too, because no lease of the failed upload delays it.
+    # The failed upload left no lease behind, so the next upload does not wait and is refused
+    # immediately.
     assert problem(people.upload("olga", name, EDGES)) == (503, "busy")
 
 

@@ -222,11 +222,11 @@ def test_what_fails_is_sent_again_in_a_later_look(
     assert [(one["event"], one["status"]) for one in logs] == [
         ("the webhook refused a notice", status)
     ]
-    later.webhook.look()  # The pause after a failure is not over.
+    later.webhook.look()  # The pause after a failure is not over, so nothing is sent.
     assert len(receiver.paths) == 1
     later.look()
     assert [one["type"] for one in receiver.events()] == ["version_ready"]
-    assert set(receiver.paths) == {"/hook?token=hidden"}  # No redirection is followed.
+    assert set(receiver.paths) == {"/hook?token=hidden"}  # A redirection is not followed.
 
 
 def test_what_a_receiver_refuses_for_good_holds_nothing_up(

@@ -117,7 +117,7 @@ def test_a_loop_that_ends_takes_no_line_with_it() -> None:
         asyncio.get_running_loop().stop()
 
     loop = asyncio.new_event_loop()
-    with suppress(RuntimeError):  # The loop was stopped before its task was done.
+    with suppress(RuntimeError):  # The loop stops before its task ends, which is an error.
         loop.run_until_complete(write_and_stop())
     loop.close()
     asyncio.run(write("next"))

@@ -139,7 +139,7 @@ def test_an_allowance_ends(triangle: Service) -> None:
     (notice,) = triangle("ana", "GET", "/v1/notices").json()["items"][:1]
     assert notice["text"] == "Your allowance for triangle has ended."
     ended = account(triangle)["until"]
-    # A grant that names no end keeps the earlier one.
+    # A new grant that names no end keeps the end of the allowance.
     triangle.grant("olga", "triangle", "ana", "4")
     assert account(triangle)["until"] == ended
     assert query(triangle).json()["type"] == "/problems/budget-exhausted"

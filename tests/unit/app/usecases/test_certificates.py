@@ -157,8 +157,8 @@ def test_the_registry_reads_the_promise_of_the_cap(
 def test_the_certificate_of_a_dataset_binds_answers_and_shows_none(
     people: Service, answered: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The certificate of a dataset has an answer from the first full minute after it left. Here a
-    # minute is a microsecond.
+    # The certificate of a dataset includes an answer only from the first full minute after its
+    # release. This test shortens the minute to a microsecond.
     monkeypatch.setattr(history, "MINUTE_US", 1)
     keys = keys_of(people)
     reply = answered.json()

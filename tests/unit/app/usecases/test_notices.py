@@ -41,7 +41,7 @@ def two(people: Service) -> Service:
 
 def test_a_low_budget_is_told_to_its_analyst_alone(two: Service) -> None:
     ask(two, "ana", "0.85")
-    assert kinds(two, "ana") == []  # Exactly 15 % is left, which is not low yet.
+    assert kinds(two, "ana") == []  # Exactly 15 % of the budget is left, which is not low yet.
     ask(two, "ana", "0.01")
     assert kinds(two, "ana") == [("budget_low", "triangle")]
     (notice,) = notices(two, "ana")

@@ -118,11 +118,12 @@ class Services:
         raise Reached(name)
 
 
-#: Arguments that need a valid form, because a use case reads them first.
+#: Arguments that need a valid form, because a use case reads them before it uses the services.
 SPECIAL: dict[str, Any] = {
     "delivery": records.Delivery(None, "text/csv", False),
     "filters": {},
-    # The prices of a draft need no services. So reaching the draft itself counts as admitted.
+    # The use case that prices queries on a draft dataset needs no services. So a role that reaches
+    # the draft itself counts as admitted.
     "registration": Services(),
 }
 

@@ -92,8 +92,8 @@ def test_a_context_takes_the_largest_epsilon_of_its_share() -> None:
         more = PrivacyLoss(loss.epsilon_nano + 1)
         assert public._context_bound(loss).femto() <= share.rho_femto
         assert public._context_bound(more).femto() > share.rho_femto
-    # At the same ε the exponential mechanism costs less ρ, so it gets a larger ε for the same
-    # share.
+    # At the same ε the exponential mechanism costs less ρ than permute-and-flip. So it gets a
+    # larger ε for the same share of ρ.
     by_selector = [planned(dataset, **options).context_loss(share) for options in WAYS[2:4]]
     assert by_selector[1].epsilon_nano > 1.9 * by_selector[0].epsilon_nano
     with pytest.raises(UnsupportedQuery):

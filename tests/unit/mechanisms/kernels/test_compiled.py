@@ -50,7 +50,7 @@ def test_a_changed_callee_in_another_file_takes_effect(tmp_path: Path) -> None:
     for value in (1, 2):
         (copy / "coins.py").write_text(CALLEE.format(value))
         # The option -B disables stored bytecode. Python would reuse it, because both versions of
-        # the source have one size and are written in one second.
+        # the source have the same size and are written within the same second.
         run = [sys.executable, "-B", "-c", "from mechanisms.draws import draw; print(draw())"]
         results.append(subprocess.check_output(run, cwd=tmp_path, env={"PYTHONPATH": "."}))
     assert [int(result) for result in results] == [1, 2]
@@ -127,10 +127,11 @@ def test_two_processes_that_compile_at_once_keep_their_code_apart(
 
     compiled.compiled(first_level)(small)
     before = index().read_bytes()
-    # Another process may look for the index file before this process has written it.
+    # Another process may look for the index file of compiled kernels before this process has
+    # written it.
     index().unlink()
     compiled.compiled(first_level)(large)
-    # The other process then writes its own index over it, which lacks the second kernel.
+    # The other process then overwrites the index file by its own, which lacks the second kernel.
     index().write_bytes(before)
     kernel: Any = compiled.compiled(first_level)
     assert kernel(small) == 7

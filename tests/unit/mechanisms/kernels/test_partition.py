@@ -40,8 +40,8 @@ def test_each_attribute_is_counted_once_and_more_cells_never_save_counters(
     for group in groups:
         size = prod(levels[one] for one in group)
         assert len(group) == 1 or size <= min(COMBINATIONS, COUNTERS // cells)
-    # The public work counts the groups of attributes for the largest number of nodes. So fewer
-    # nodes must never need more groups.
+    # The public bound on the work counts the groups of attributes for the largest number of nodes.
+    # So fewer nodes must never need more groups.
     counts = [len(joined(levels, fewer)) for fewer in range(1, cells + 1, max(1, cells // 50))]
     assert all(few <= many for few, many in pairwise([*counts, len(groups)]))
 

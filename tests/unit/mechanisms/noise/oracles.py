@@ -39,8 +39,9 @@ def _geometric_argmax(scores, p, shares):  # type: ignore[no-untyped-def]
     for tied in _subsets(range(n)):
         if not tied:
             continue
-        # A tied candidate of score s contributes the factor (1 − p)·p^(best − s)·x. Any other must
-        # lie below the tie and contributes 1 − p^(best − s)·x.
+        # The tie is m above the best score, and x = p^m. A tied candidate of score s contributes
+        # the factor (1 − p)·p^(best − s)·x. Any other must lie below the tie and contributes 1 −
+        # p^(best − s)·x.
         polynomial = {0: Fraction(1)}
         for r in range(n):
             weight = p ** (best - scores[r])

@@ -38,8 +38,8 @@ U = np.uint64
 #: Standard deviations σ of the noise, in steps of 1/1024: the smallest and the largest, and some
 #: between them, also around σ = 1.
 STEPS = (1, 300, GRID - 1, GRID, 1500, 7253, 10**6, MOST_STEPS)
-#: A try accepts with the probability exp(−c), where c is this function of a whole number m and a
-#: fraction x = f/unit. In the correct law, c is (m + x)²/2.
+#: A try of the sampler accepts with the probability exp(−c), where c is this function of a whole
+#: number m and a fraction x. In the correct law, c is (m + x)²/2.
 Coins = Callable[[int, object], object]
 
 
@@ -67,7 +67,7 @@ def worst(steps: int, scale: int, coins: Coins = exponents) -> float:
 @pytest.mark.parametrize("steps", STEPS)
 def test_one_try_has_the_law(steps: int) -> None:
     scale = Deviation(steps).b
-    # The bound is strict, because the exponents that are compared reach 10¹².
+    # The logarithms that are compared reach 10¹². There this bound demands 42 equal digits.
     assert worst(steps, scale) < 1e-30
     assert Deviation(steps).a == steps
 

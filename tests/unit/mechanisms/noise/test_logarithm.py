@@ -11,8 +11,8 @@ from mechanisms.noise.logarithm import ERROR, logarithm
 
 #: The result of one operation on doubles is exact up to a factor within 1 ± this number.
 UNIT = Fraction(1, 2**53)
-#: A number slightly above √2, and a bound on |s|. The series for ln m is in s = (m − 1)/(m + 1),
-#: with m between √½ and √2.
+#: A number slightly above √2, and a bound on |s|. The logarithm of m, which lies between √½ and √2,
+#: is a series in s = (m − 1)/(m + 1).
 ROOT = Fraction(14142135624, 10**10)
 LARGEST = (ROOT - 1) / (ROOT + 1)
 

@@ -56,8 +56,8 @@ def test_brackets_hold_the_truth_and_little_more(rate: Rate, gumbel: bool) -> No
             cell = word >> 12
             shift = mpmath.mpf(rate.a) * gap / rate.b
             for side, bound in ((-1, floor), (1, ceiling)):
-                # A candidate's arrival falls with its uniform number u for Gumbel noise, and rises
-                # with it otherwise.
+                # A candidate's arrival time in the race falls with its uniform number u for Gumbel
+                # noise, and rises with it otherwise.
                 numerator = cell + (side == (-1 if gumbel else 1))
                 if math.isinf(bound):
                     assert numerator == 0 or (gumbel and numerator == 2**52)

@@ -34,8 +34,9 @@ def test_a_refined_bracket_holds_the_truth_and_is_narrow(
             truth = noise + mpmath.mpf(RATE.a) * gap / RATE.b
             as_fraction = Fraction(*mpmath.mpf(truth).as_integer_ratio())
         assert narrow.low < as_fraction < narrow.high
-        # The bracket is hardly wider than the uncertainty of u makes it. One unit of u, 2⁻¹²⁸,
-        # moves the arrival by about 2⁻¹²⁸ / min(u, 1 − u).
+        # The bracket that holds an arrival time is hardly wider than the unknown further bits of
+        # its uniform number u make it. One unit of u, 2⁻¹²⁸, moves the arrival by about 2⁻¹²⁸ /
+        # min(u, 1 − u).
         edge = Fraction(min(u, 2**128 - 1 - u), 2**128)
         assert narrow.high - narrow.low < 4 * Fraction(1, 2**128) / edge
 

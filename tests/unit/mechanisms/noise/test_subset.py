@@ -130,7 +130,7 @@ def test_the_brackets_hold_the_exact_probabilities(ahead: int) -> None:
             y = mpmath.mpf(rate.a * int(gap)) / rate.b + mpmath.mpf(coins.threshold) / 2**20
             exact = mpmath.ldexp(1 / (1 + mpmath.exp(y)), int(shell))
             assert least <= exact <= most
-    assert float(np.median(high / low)) < 1 + 1e-8  # at least half are narrow
+    assert float(np.median(high / low)) < 1 + 1e-8  # at least half of the brackets are narrow
 
 
 def test_a_threshold_far_off_takes_many_rounds_and_ends() -> None:

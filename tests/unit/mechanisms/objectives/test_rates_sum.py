@@ -204,12 +204,12 @@ def test_many_records_take_few_steps() -> None:
     short = result.delta.shortfall()
     horizon = result.delta.horizon
     for candidate in range(2):
-        # The steps of δ that fit into a utility, and the rest, add up to the utility. The reference
-        # is a coarse integral of δ.
+        # δ summed over the distances that fit into a utility, plus the rest, is the utility. The
+        # test compares this with a coarse integral of δ.
         total = integral(result.delta, candidate, int(steps[candidate])) + float(rest[candidate])
         assert total == pytest.approx(float(result.utilities[candidate]), rel=1e-3)
-        # The shortfall is the sum of cap − δ(t) over all t. The reference is the coarse integral,
-        # and near the cap an exact sum.
+        # The shortfall is the sum, over all distances t, of what the sensitivity δ(t) lacks to its
+        # cap. The reference is the coarse integral, and near the cap an exact sum.
         near = rows // 3 * 2 - 20_000
         total = near * result.delta.cap - integral(result.delta, candidate, near)
         one = np.array([candidate])

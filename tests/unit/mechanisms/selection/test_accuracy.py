@@ -51,7 +51,7 @@ def test_the_loss_for_an_error_reaches_it_and_not_much_less(
 ) -> None:
     k = min(k, n)
     loss = selector.loss_for(n, error, k, confidence)
-    # The factor allows for the rounding of doubles.
+    # The factor 1 + 10⁻¹² allows for the rounding of doubles.
     assert selector.accuracy(n, loss, k, confidence) <= error * (1 + 1e-12)
     if loss.epsilon_nano > k:
         less = loss - PrivacyLoss(k)

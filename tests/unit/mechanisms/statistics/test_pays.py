@@ -43,9 +43,8 @@ def test_noise_is_less_than_laplace_noise_only_where_the_quote_says(mechanism: S
         # ``cutoff`` changes away from the largest.
         less.append((39 - cutoff, rate * plan.cap > 1))
     assert beyond == 14
-    # In general less noise needs this distance from the largest local sensitivity. Here the
-    # distance is also enough, because each change lowers the local sensitivity by a factor above
-    # e^β.
+    # In general this distance from the largest local sensitivity is necessary for less noise. Here
+    # it is also enough, because each change lowers the local sensitivity by a factor above e^β.
     assert [pays for _, pays in less] == [far >= beyond for far, _ in less]
 
 

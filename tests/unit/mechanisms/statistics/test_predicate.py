@@ -245,7 +245,8 @@ def test_parts_values_and_levels_of_every_leaf_are_counted_in_work_and_bytes() -
     numbers = {"attribute": "size", "from": 1}
     assert part_work(numbers, DATASET)["listed values"].units == 0
     assert (condition_bytes(None, DATASET), condition_work(None, 10, DATASET)) == (0, {})
-    # A condition that lists levels counts for several parts if its attribute has many levels.
+    # In the stated work, a condition that lists levels counts as several parts if its attribute has
+    # many levels.
     wide = CategoricalAttribute("colour", tuple(map(str, range(1 << 14))))
     dataset = replace(DATASET, domain=TableDomain((wide,), max_rows=100))
     one = {"attribute": "colour", "in": ["1"]}

@@ -205,8 +205,8 @@ def test_prefix_sums() -> None:
     values = np.array([10, 20, 30, 100])
     changes = local_changes(values)
     assert changes.tolist() == [10, 20, 30, 100, 100]
-    # The published example: the prefix of five values has one neighbour in a list of five values,
-    # and a second one in a list of six.
+    # This example is published. In a list of five values, the prefix of all five has one neighbour.
+    # In a list of six values it has a second one, the prefix of all six.
     assert local_changes(np.array([1, 2, 3, 4, 69_624])).tolist()[5] == 69_624
     assert local_changes(np.array([1, 2, 3, 4, 69_624, 113_511])).tolist()[5] == 113_511
     smooth = [CutOffBound(changes, k).smooth(0.5) for k in range(1, 5)]

@@ -90,8 +90,8 @@ def test_a_replaced_row_may_move_one_sum_by_both_changes() -> None:
     multiple = -(-largest >> sums.noise.shift)
     assert sums.noise.squares >= multiple**2
     assert sums.noise.deviation.steps <= MOST_STEPS
-    # σ is at least change/√(2ρ), for the most that one row changes the sum, and at most 0.1 % more.
-    # So rounding to multiples hardly costs accuracy.
+    # The standard deviation σ is at least change/√(2ρ), for the most that one row changes the sum,
+    # and at most 0.1 % more. So rounding to multiples hardly costs accuracy.
     least = largest / sqrt(2 * RHO.rho_femto / 1e15)
     assert 1 <= sums.noise.scale / least < 1.001
 
@@ -100,8 +100,8 @@ def test_numbers_are_rounded_down_once_and_before_their_noise() -> None:
     noise, values = GaussianNoise(Deviation(1), 1, shift=4), np.arange(-40, 40)
     assert (noise.add(values, SeededRandomness(0), Inline()) == values // 16 * 16).all()
     assert noise.half_width(1, MISS) == 16
-    # Numbers are rounded down to multiples of 2^shift. The squares count how many multiples a
-    # change of one row may cross.
+    # Numbers are rounded down to multiples of 2^shift. ``squares`` is the largest sum of squared
+    # changes by one row, counted in these multiples.
     assert GaussianNoise.of(10**18, [[17]]).shift == 0
     fine = GaussianNoise.of(2 * 10**12, [[1 << 20], [1 << 19, 1 << 19]])
     assert fine.squares == (1 << (20 - fine.shift)) ** 2

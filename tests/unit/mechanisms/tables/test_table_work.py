@@ -130,7 +130,8 @@ def test_every_margin_has_its_columns_shares_and_searches() -> None:
     stated, bins = column_work(plan), len(plan.measurements[0].part.edges) - 1  # type: ignore[attr-defined]
     assert stated["columns of tables"].calls == 8 * 4
     assert stated["bounds of quantiles"].units == 8 * 3 * bins * TRIES
-    # The margins of three attributes with two levels each have (2 + 1)³ = 27 cells in all.
+    # The table of three attributes with two levels each and all its margins have (2 + 1)³ = 27
+    # cells.
     assert stated["searches for quantiles"].units == 27 * 3 * bins
 
 

@@ -56,7 +56,7 @@ def test_tables_are_kept_while_there_is_room(monkeypatch: pytest.MonkeyPatch) ->
     first = entropy_sums(39, 4)
     assert entropy_sums(39, 4) is first
     assert entropy_sums(39, 5) is not first
-    assert entropy_sums(39, 4) is first  # so this table is the last one used
+    assert entropy_sums(39, 4) is first  # This table is now the most recently used one.
     entropy_sums(39, 6)
     assert set(entropy_table._cache) == {(39, 4), (39, 6)}
     entropy_sums(200, 4)

@@ -54,8 +54,8 @@ def check(delta: SensitivityFunction, expected: list[list[int]]) -> None:
     assert delta.shortfall().tolist() == direct
     ends = [[sum(row[:t]) for t in range(delta.horizon + 3)] for row in expected]
     for t in range(delta.horizon + 1):
-        # The goals are utilities at the ends of a candidate's steps, just beyond them, and at the
-        # ends of another candidate's steps.
+        # The goals are sums of each candidate's sensitivity over the first t distances, sums that
+        # are larger by 1, and the sum of the first candidate for all.
         for near in (0, 1):
             for goals in ([row[t] + near for row in ends], [ends[0][t] + near] * len(ends)):
                 passed = delta.passed(np.array(goals)).T.tolist()

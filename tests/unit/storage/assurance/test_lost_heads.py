@@ -172,7 +172,8 @@ def test_a_file_that_can_no_longer_be_read_does_not_stop_the_other(
     for _ in range(2):
         with pytest.raises(IsADirectoryError):
             publisher.look()
-    assert len(sent) == lines + 3  # the heads of two accounts, and those of the journal
+    # The three new lines state the heads of two accounts and those of the journal.
+    assert len(sent) == lines + 3
     first, second = HeadsLog(path), HeadsLog(copy)
     first.refresh()
     assert sorted(state.seq for state in first.published.values()) == [2, 2]

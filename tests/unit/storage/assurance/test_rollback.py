@@ -208,7 +208,8 @@ def test_heads_from_before_a_freeze_do_not_end_it(world: World, log: HeadsLog) -
     with pytest.raises(HeadsTooOld):
         accept(world.database, log)
     done = accept(world.database, log, heads_lost=True)
-    rest = PrivacyLoss(8 * 10**8, 0, pure_femto(8 * 10**8))  # the ρ is that of one ε-DP charge
+    # The whole remaining ε of 0.8 is charged, with the ρ of a single ε-DP charge.
+    rest = PrivacyLoss(8 * 10**8, 0, pure_femto(8 * 10**8))
     assert done == [Accepted(ids[0], dataset.name, analyst.name, "", rest)]
     with pytest.raises(BudgetExhausted):
         charge(world, dataset, analyst, "0.000001")
@@ -412,7 +413,7 @@ def test_charges_that_an_account_never_counted_are_not_published_as_counted(
     dataset, analyst = world.ready(loss(1), loss(1))
     backup = backed_up(world)
     with monkeypatch.context() as patch:
-        # As before schema 0009, which introduced ρ: charges counted in ε alone.
+        # This charge counts in ε alone, as all charges did before schema 0009 introduced ρ.
         patch.setattr(charging, "counts_rho", lambda _limit: False)
         charge(world, dataset, analyst, "0.9")
     small_queries(world, dataset, analyst, 5)

@@ -388,8 +388,8 @@ def test_the_guard_itself_names_the_epoch(
     """Also where the epoch rises after a process has read the account."""
     raised = tables.budget_account.update().values(epoch=EPOCH + 1)
     upgraded.write(lambda connection: connection.execute(raised))
-    # As if this process had read the account before its epoch rose. A migration raises the epoch,
-    # so that processes of older releases can no longer charge.
+    # A migration raises the epoch of accounts, so that processes of older releases can no longer
+    # charge. This patch simulates a process that read the account before its epoch rose.
     monkeypatch.setattr(charging, "EPOCH", EPOCH + 1)
     before = contents(upgraded)
     body = sha256(b"body").digest()

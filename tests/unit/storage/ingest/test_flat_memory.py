@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[4]
 PIECE = 2**24
 PIECES = 128  # the number of pieces of 16 MB in a file of 2 GB
 FLAT = 128  # the most MB by which the memory of the reader may grow
-SECONDS = 30.0  # of processor time, because elapsed time depends on other work
+SECONDS = 30.0  # the most processor time; elapsed time would depend on other work
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="peaks of memory are read from /proc"

@@ -155,8 +155,8 @@ def test_one_edge_half_a_million_times_is_refused_in_little_memory(tmp_path: Pat
     finally:
         tracemalloc.stop()
     assert errors[0] == (("line", 902), "degree")
-    # At its peak the reader holds the text of a block twice, and its codes. The search for the line
-    # of the error once took 56 MB.
+    # At its peak the reader holds the text of a block twice, and its codes. An earlier version of
+    # the search for the line of the error took 56 MB.
     assert peak < 32 * 2**20
 
 

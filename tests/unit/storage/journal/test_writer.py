@@ -527,7 +527,8 @@ class TestOnTheLedger:
             requested.append(request(dataset, other, loss(1), key=f"b{n}"))
         sizes = self.sizes(monkeypatch)
         outcomes = asyncio.run(self.together(world, requested))
-        assert max(sizes) > 10  # requests in one batch, of 120 that arrive together
+        # All 120 requests arrive together, so a batch contains many of them.
+        assert max(sizes) > 10
         granted = [o.query_id for o in outcomes if isinstance(o, Reservation)]
         assert {type(o).__name__ for o in outcomes} == {
             "Reservation",

@@ -51,8 +51,8 @@ def recorded(world: World) -> RecordedAlarms:
 @pytest.fixture
 def unguarded(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Takes the guard on ε away, so that only the constraint stands; again: puts it back."""
-    # The look-up reads a charged ε of 0, and the UPDATE does not check the sum. So only the CHECK
-    # of the table refuses a charge beyond the limit.
+    # The test changes two SQL statements: the look-up reads a charged ε of 0, and the UPDATE does
+    # not check the sum. So only the CHECK of the table refuses a charge beyond the limit.
     stale = Edited(charging.ACCOUNTS, "budget_account.charged_eps_n", "0 AS charged_eps_n")
     spoilt = Edited(entries.CHARGE, r"budget_account.charged_eps_n \+ ([^ ]+) <=", r"0 * \1 <=")
     states = [(stale, spoilt), (charging.ACCOUNTS, entries.CHARGE)]

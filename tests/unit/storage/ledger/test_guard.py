@@ -40,7 +40,8 @@ def fits(limits: tuple[int, ...], sums: tuple[int, ...], charge: tuple[int, ...]
 @example(limits=(2, 2, 0, 0, 0), sums=(1, 1, 0, 0), charge=(1, 1, 0, 0))
 @example(limits=(2, 2, 3, 1, 0), sums=(2, 1, 1, 0), charge=(1, 1, 2, 0))  # charge fits by ρ alone
 @example(limits=(2, 2, 3, 1, 0), sums=(1, 1, 3, 0), charge=(1, 1, 1, 0))  # charge fits by ε alone
-@example(limits=(2, 2, 3, 1, 0), sums=(0, 0, 0, 0), charge=(0, 0, 1, 1))  # no finite ε, so refused
+# A charge without a finite ε is refused, because the limit does not permit such releases.
+@example(limits=(2, 2, 3, 1, 0), sums=(0, 0, 0, 0), charge=(0, 0, 1, 1))
 # Two releases without a finite ε in one charge fit if the limit permits such releases.
 @example(limits=(2, 2, 3, 1, 1), sums=(0, 0, 0, 0), charge=(0, 0, 1, 2))
 def test_numbers_and_sql_agree(

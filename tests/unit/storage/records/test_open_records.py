@@ -156,7 +156,7 @@ def test_a_version_without_digests_gets_them_once(files: Files) -> None:
     without_digests(folder)
     OpenRecords(files).open(1, 1, DOMAIN)
     adopted, digest = (folder / DIGESTS).read_bytes(), manifest_digest(folder)
-    files.adopt(folder)  # as if another process had added the digests concurrently
+    files.adopt(folder)  # simulates another process that adds the digests concurrently
     OpenRecords(files).open(1, 1, DOMAIN)
     assert (folder / DIGESTS).read_bytes() == adopted
     assert manifest_digest(folder) == digest

@@ -205,7 +205,8 @@ def test_progress_may_stop_the_work(tmp_path: Path, share: float) -> None:
     class Cancelled(Exception):
         pass
 
-    def cancel(done: float) -> None:  # with share 0 it stops the reading, with 0.1 the preparation
+    # With share 0 this exception stops the reading of the file, with 0.1 the preparation.
+    def cancel(done: float) -> None:
         if done >= share:
             raise Cancelled
 

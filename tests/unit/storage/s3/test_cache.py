@@ -101,7 +101,8 @@ def test_an_old_version_gets_its_digests_once_for_all(
         replica.records("a")
         (folder,) = (replica.files.root / "store" / "arrays").iterdir()
         digests.append(manifest_digest(folder))
-        replica.files.adopt(folder)  # changes nothing, because the version has digests already
+        # This call changes nothing, because the version has digests already.
+        replica.files.adopt(folder)
     assert digests[0] == digests[1]
     assert stored.version == 0
 

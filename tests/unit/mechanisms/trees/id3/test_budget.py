@@ -102,8 +102,8 @@ def test_rho_is_that_of_the_most_expensive_path() -> None:
     assert total_rho(longest) == 5967122920078
     half = Budget(PrivacyLoss.parse("0.5"), 5).steps(exponential, [2] * 5, 2)
     assert round(total_rho(half) / 10**15, 4) == 0.1145
-    # The published table: with a limit of ε = 1, 3 or 10, an account that counts in ρ admits 0, 1
-    # or 13 such trees of ε = 0.5.
+    # A published table states that an account that counts in ρ with a limit of ε = 1, 3 or 10
+    # admits 0, 1 or 13 such trees of ε = 0.5.
     room = [rho_limit(e * NANO, ATTO // 10**6) for e in (1, 3, 10)]
     assert [one // total_rho(half) for one in room] == [0, 1, 13]
 
@@ -140,8 +140,9 @@ def test_rho_of_leaves_that_take_what_is_left_of_it() -> None:
 
 def test_a_person_with_more_records_has_the_path_of_the_group() -> None:
     steps = Budget(PrivacyLoss.parse("0.1"), 2).steps(SELECTORS["exponential"], [2, 5, 3], 2)
-    # A person with three records has an ε of 3·0.1 in all. The count of the root spends one of its
-    # 14 shares, and a leaf at the root the other 13.
+    # Each path of a tree with two levels of splits has 14 shares of ε. The most expensive path is a
+    # leaf at the root, with one share for the root's count and 13 for the leaf. A person with three
+    # records loses both three times.
     of_three = total_rho([step.for_group(3) for step in steps])
     count, leaf = (Pure(Fraction(nano, NANO)).femto(3) for nano in (7_142_857, 92_857_143))
     assert of_three == count + leaf

@@ -228,7 +228,7 @@ def test_a_tree_never_outgrows_the_public_limit() -> None:
         f"w{i}": generator.integers(0, 300, 50_000).astype(np.uint16) for i in range(3)
     }
     codes["paid"] = generator.integers(0, 2, 50_000).astype(np.uint8)
-    # At so large an ε every node with a few records would be split without the limit.
+    # At so large an ε every node with a few records would be split without the limit on nodes.
     tree = grown(TableRecords(codes, {}), public, loss=PrivacyLoss(10**15))
     assert 2000 < check_tree(tree) <= MAX_NODES
 

@@ -64,7 +64,8 @@ def test_leaves_released_at_other_losses_count_with_their_own_noise() -> None:
 
 def test_leaves_with_gaussian_noise_add_their_variances() -> None:
     wide, narrow = Deviation(10 * GRID), Deviation(GRID)
-    # The variances of the four counts add up to 2·100 + 2·1 = 202, which lies between 14² and 15².
+    # The variances of the four counts add up to 2·100 + 2·1 = 202. So noise explains a gain of 14
+    # records, because 14² is less, but not of 15.
     for gain, stays in ((14, False), (15, True)):
         node = inner(released((100, 0), wide), released((0, gain), narrow))
         prune(node)
@@ -74,7 +75,8 @@ def test_leaves_with_gaussian_noise_add_their_variances() -> None:
     (first, _) = node.numbers()
     error = sum_half_width({wide: 2, narrow: 1}, 1 - Fraction(repr(CONFIDENCE)))
     assert first == {"value": 280, "low": 280 - error, "high": 280 + error, "raw": 280}
-    # The half-width at 95 % confidence is about 1.96·√201 = 27.8.
+    # Two counts with noise of σ = 10 and one of σ = 1 are added. The half-width of the 95 %
+    # interval for their sum is about 1.96·√201 = 27.8.
     assert 27 <= error <= 29
 
 

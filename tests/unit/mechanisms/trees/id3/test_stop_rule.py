@@ -67,8 +67,8 @@ def test_where_there_is_no_room_the_largest_go_first() -> None:
 
 
 def test_nodes_take_no_more_rows_than_there_may_be() -> None:
-    # Each split uses up the least count that allows it. At ε = 1 and with two classes this is 9
-    # rows for three levels and 6 for two.
+    # Each split uses up the least count that allows it, out of the limit on rows. At ε = 1 and with
+    # two classes this is 9 rows for three levels and 6 for two.
     noisy, levels = [10, 40, 12, 20, 30], [3, 3, 2, 3, 2]
     assert to_split(noisy, levels, 2, 10, ONE, ROOM, 16) == [1, 3, 4]
     assert to_split(noisy, levels, 2, 10, ONE, ROOM, 15) == [1, 4]
