@@ -85,8 +85,8 @@ PAIRS: Mapping[str, Pair] = {
         edges(*_STAR, (1, 2)),
     ),
     "pure": Pair(_TABLE, *_ALIKE),
-    # After its first Gaussian noise an account accepts no more queries in ε. So queries in ρ have
-    # datasets of their own.
+    # After its first Gaussian noise an account admits charges by ρ alone. So queries with Gaussian
+    # noise have datasets of their own, and all others keep the ample limit in ε.
     "in-rho": Pair(_TABLE, *_ALIKE, allowance=IN_RHO),
     "open": Pair(
         {**_TABLE, "attributes": [*_OPEN, *_ATTRIBUTES[1:]]},

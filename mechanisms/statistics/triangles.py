@@ -121,10 +121,10 @@ class TwoTriangleBound(SmoothMaximum):
 
     @property
     def reach(self) -> int:
-        # From this distance on, the bound on the local sensitivity is the global sensitivity. Each
-        # pair of nodes may then share m neighbours, the public maximum, and each pair with an edge
-        # m − 1. The bound by pairs then equals the global sensitivity, and the bound that adds up
-        # single changes is larger.
+        # From this number of changes on, ``at`` returns the global sensitivity. Each pair of nodes
+        # may then share m neighbours, the most that the public bounds allow, and each pair with an
+        # edge m − 1. So ``by_pairs`` there equals the global sensitivity, and ``by_steps``, which
+        # adds up single changes, is larger.
         return self.supports.reach + 2
 
     def at(self, distances: Integers) -> Integers:

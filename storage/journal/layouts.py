@@ -89,8 +89,9 @@ _ENTRY_IN_RHO = {
 _ENTRY_OF_LIMIT = {
     length: Layout(b"privypurse entry 4", f"q q {length}s q q q q q q q") for length in (0, 16)
 }
-#: The subject of an account's first entry, in two encodings: its rank, dataset and analyst; id 0
-#: stands for all. The second encoding has the id of an API key as well.
+#: The subject of an account's first entry, in two encodings: its rank (the number of its kind, such
+#: as the cap of a dataset) and the ids of its dataset and analyst, where 0 stands for all. The
+#: second encoding, for the account of an API key, has the id of the key as well.
 _ACCOUNT = Layout(b"privypurse account 1", "q q q").digest
 _KEY_ACCOUNT = Layout(b"privypurse key account 1", "q q q").digest
 #: The subject of a charge: the ids of the query, analyst and dataset; the idempotency key, the hash

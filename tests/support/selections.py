@@ -41,8 +41,8 @@ def _first(
     low, high = low.reshape(rows, -1), high.reshape(rows, -1)
     winners = high.argmin(axis=1)
     # Random bits bound the arrival of each candidate from below and from above, and the earliest
-    # wins. In every row no other lower bound is below the winner's upper bound, so no bounds need
-    # more bits.
+    # wins. In every row, which is one draw, no other candidate's lower bound is below the winner's
+    # upper bound, so no bounds need more bits.
     assert ((low <= high.min(axis=1, keepdims=True)).sum(axis=1) == 1).all()
     return winners
 

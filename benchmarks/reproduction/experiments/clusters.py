@@ -57,7 +57,8 @@ MEASURES = {
 }
 #: A private metric counts as near the one without privacy if its measure is at most so much lower.
 NEAR = {"Ward": 0.1, "Ward, information": 0.1, "5-NN": 0.05}
-#: The measures of private k-means clusters.
+#: How private k-means clusters are judged: by two indices of agreement with the classes of the
+#: records, and by their variance.
 INDEX, INFORMATION, VARIANCE = K_MEANS = (
     "adjusted Rand index",
     "normalized mutual information",

@@ -449,7 +449,9 @@ def test_a_seeded_bug_disagrees(
 
     def seeded_scene() -> Scene:
         scene = fresh()
-        monkeypatch.undo()  # Removes the bug of the last scene, so that it is not seeded twice.
+        # Each run has a fresh ledger with the planted bug. The bug of the run before is removed
+        # first, so that it is not planted twice.
+        monkeypatch.undo()
         seed(scene.world, monkeypatch)
         return scene
 
