@@ -99,10 +99,11 @@ class Answering:
         )
         if isinstance(looked_up, Replay):
             return self._replayed(looked_up)
-        if looked_up.public is None:
+        facts = looked_up.facts
+        if facts.public is None:
             # The owner has not uploaded the graph's node list yet, so the query has no price.
             raise NoRecords(looked_up.name)
-        priced = request.priced(looked_up.public, looked_up.counts_rho)
+        priced = request.priced(facts.public, looked_up.counts_rho)
         seconds = self._seconds(priced.query, priced.cost)
         if not looked_up.version:
             raise NoRecords(looked_up.name)
@@ -114,12 +115,8 @@ class Answering:
         self._in_flight.enter(analyst.id)
         task: asyncio.Task[Reply] | None = None
         try:
-            if (
-                looked_up.names is not None
-                and not looked_up.names.at_hand
-                and request.query.names_nodes()
-            ):
-                await self._fetch(looked_up.names)
+            if facts.names is not None and not facts.names.at_hand and request.query.names_nodes():
+                await self._fetch(facts.names)
             if not await self._warm_up():
                 raise WarmingUp
             records = self._datasets.opened.get(looked_up.id, looked_up.version)

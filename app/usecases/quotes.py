@@ -28,7 +28,7 @@ async def quote(services: Services, caller: Caller, request: QuoteRequest) -> Qu
     assert isinstance(dataset, LookedUp), "without a key there is no replay"
     if dataset.charged is None:
         raise NotFound
-    public = dataset.public
+    public = dataset.facts.public
     if public is None:
         # The owner has not uploaded the graph's node list yet, so the query has no price.
         raise NoRecords(dataset.name)

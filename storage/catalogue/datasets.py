@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, and_, bindparam, or_, select, update
 
 from accounting.account import AccountRank, Limit
-from mechanisms.model.domains import Dataset, Domain, GraphDomain, NeighbouringRelation, TableDomain
+from mechanisms.model.domains import Domain, GraphDomain, NeighbouringRelation, TableDomain
 from storage.catalogue import retention, versions
-from storage.catalogue.dataset_facts import load_facts
+from storage.catalogue.dataset_facts import Facts, load_facts
 from storage.catalogue.dataset_rows import (
     DATASETS,
     StoredDataset,
@@ -38,7 +38,6 @@ from storage.errors import (
     NotFound,
     StorageError,
 )
-from storage.files.labels import DistantLabels
 from storage.ledger.accounts import LIMITS, AccountKey
 from storage.ledger.freezing import OPERATOR
 from storage.ledger.limits import open_account
@@ -386,7 +385,7 @@ class Datasets:
         it, with its fact in the journal.
         Raises: the errors of ``OpenRecords.open``; Busy if the digest cannot be stored now.
         """
-        public, _ = self.facts(row)
+        public = self.facts(row).public
         assert public is not None, "records are published after the node list"
         expected = row.manifest_digest
         self.opened.open(row.id, row.version, public.domain, expected=expected, **how)
@@ -473,7 +472,7 @@ class Datasets:
 
     def _stored(self, row: Row[Any]) -> StoredDataset:
         """The dataset in a row with ``storage.catalogue.dataset_rows.COLUMNS``."""
-        facts = self._facts(row.id, row.domain_length, row.fixed_rows, row.created_us)
+        facts = self.facts(row)
         return StoredDataset(
             id=row.id,
             name=row.name,
@@ -489,10 +488,9 @@ class Datasets:
             names=facts.names,
         )
 
-    def facts(self, row: Any) -> tuple[Dataset | None, DistantLabels | None]:
-        """The public description and the node names of the dataset in a row of ``FACTS``."""
-        facts = self._facts(row.id, row.domain_length, row.fixed_rows, row.created_us)
-        return facts.public, facts.names
+    def facts(self, row: Any) -> Facts:
+        """The facts of the dataset in a row of ``FACTS``."""
+        return self._facts(row.id, row.domain_length, row.fixed_rows, row.created_us)
 
     def _folder_of(self, dataset_id: int, version: int) -> str | None:
         """The folder of a version in an object store; None if it is in a data folder."""

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, select
 
 from accounting.account import AccountRank, fits_more
 from accounting.privacy_loss import PrivacyLoss
-from mechanisms.model.domains import Dataset
+from storage.catalogue.dataset_facts import Facts
 from storage.catalogue.dataset_rows import FACTS, WITH_CAP
 from storage.catalogue.datasets import Datasets, sees_ungranted
 from storage.database.database import Database
@@ -15,7 +15,6 @@ from storage.database.expressions import now_us
 from storage.database.statements import Hot
 from storage.database.tables import budget_account, dataset, query
 from storage.errors import NotFound
-from storage.files.labels import DistantLabels
 from storage.ledger import replay
 from storage.ledger.accounts import (
     BALANCE,
@@ -70,18 +69,16 @@ _LOOK_UP = Hot(
 class LookedUp:
     """A dataset that the analyst may see, and its accounts at the same moment.
 
-    ``public`` is None until the node list has been uploaded. ``version`` is that of the query if
-    the key exists; else the current one, or 0 without records.
-    ``names`` are the names of the nodes, if they must be fetched from an object store. ``charged``
-    are the accounts of a new query; None if the key exists or the analyst has no account.
+    ``version`` is that of the query if the key exists; else the current one, or 0 without records.
+    ``charged`` are the accounts of a new query; None if the key exists or the analyst has no
+    account.
     ``at_us``: the moment of the look-up.
     """
 
     id: int
     name: str
     version: int
-    public: Dataset | None
-    names: DistantLabels | None
+    facts: Facts
     charged: tuple[AccountBalance, ...] | None
     at_us: int
 
@@ -154,7 +151,7 @@ class QueryLookup:
             raise NotFound
         charged = balances if has_account and row.query_id is None else None
         version = row.version if row.query_id is None else row.dataset_version
-        return LookedUp(row.id, row.name, version, *self._datasets.facts(row), charged, row.now)
+        return LookedUp(row.id, row.name, version, self._datasets.facts(row), charged, row.now)
 
 
 def _balances(row: Any) -> tuple[AccountBalance, ...]:

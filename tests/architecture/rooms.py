@@ -44,7 +44,7 @@ STORAGE = {
     "sources": "ingest files",
     "records": "sources ingest files mechanisms.model mechanisms.kernels",
     "catalogue": "ledger people journal records files database mechanisms.model",
-    "queries": "catalogue ledger people journal files database mechanisms.model",
+    "queries": "catalogue ledger people journal database",
     "assurance": "queries catalogue ledger people journal records files database",
     "s3": "records files",
     "cluster": "files mechanisms.model mechanisms.kernels",

@@ -44,7 +44,7 @@ def test_what_fits_is_not_refused(world: World, asking: QueryLookup) -> None:
     result = look_up(asking, dataset, analyst)
     existing = world.datasets.find(dataset.name)
     expected = existing.id, existing.name, existing.version, existing.public
-    assert (result.id, result.name, result.version, result.public) == expected
+    assert (result.id, result.name, result.version, result.facts.public) == expected
     assert result.refusal(loss("0.5")) is None
 
 
