@@ -298,6 +298,7 @@ PARETO = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [6.0], indirect=True)
 def test_neighbours_have_one_quote_and_one_time_although_one_takes_longer(
     people: Service, monkeypatch: pytest.MonkeyPatch

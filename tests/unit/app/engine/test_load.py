@@ -196,6 +196,7 @@ def test_a_rate_may_be_left_out() -> None:
         Settings(rate_limit="as many as you like")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", ["/v1/queries", "/v1/datasets/triangle/records"])
 def test_a_body_that_does_not_come_is_given_up(
     settings: Settings, path: str, fast_lane: bool

@@ -172,6 +172,7 @@ def left_by_a_dead_process(people: Service, name: str, attempts: int = 1) -> int
     return upload
 
 
+@pytest.mark.long
 def test_a_ticket_that_nobody_can_read_is_given_up_and_the_next_one_is_not(
     quick: None,  # noqa: ARG001 - before the service starts
     people: Service,
@@ -225,6 +226,7 @@ def test_an_upload_of_a_dead_process_is_finished_by_another(
     assert leftovers(people.settings) == []
 
 
+@pytest.mark.long
 def test_what_ends_one_process_after_the_other_is_given_up(
     quick: None,  # noqa: ARG001 - before the service starts
     people: Service,

@@ -108,6 +108,7 @@ def test_refusals_are_those_of_the_api(granted: Service) -> None:
     assert granted.spent() == "0"
 
 
+@pytest.mark.long
 def test_an_answer_leaves_at_its_deadline(begun: Any, tmp_path: Path) -> None:
     """Before its release, an answer is in no reply of any tool."""
     settings = settings_on(tmp_path / "data").model_copy(update={"release_interval": 6.0})

@@ -145,6 +145,7 @@ def test_every_problem_is_in_the_documentation() -> None:
     assert {f"### {slug}" for slug in BY_SLUG} <= set(text.splitlines())
 
 
+@pytest.mark.long
 def test_the_command_serves_says_where_the_key_is_and_stops_cleanly(tmp_path: Path) -> None:
     port, data = free_port(), tmp_path / "data"
     command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port), "--data", str(data)]

@@ -129,6 +129,7 @@ def test_every_stored_type_is_asked() -> None:
     assert {relation for _, relation in request} == set(NeighbouringRelation)
 
 
+@pytest.mark.long
 def test_production_meets_no_new_types(warmed: list[Dispatcher], tmp_path: Path) -> None:
     """Every example again, and ways of selection that no example goes."""
     before = {name_of(kernel): list(kernel.signatures) for kernel in warmed}

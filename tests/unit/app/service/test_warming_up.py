@@ -185,6 +185,7 @@ def test_a_service_listens_while_it_measures_the_machine(
         assert service("ana", "POST", "/v1/queries", json=body).status_code == 201
 
 
+@pytest.mark.long
 def test_queries_of_stored_tables_find_all_kernels_loaded() -> None:
     """In a process of its own, because other tests load kernels too."""
     code = f"from {__name__} import loaded_later; print(loaded_later())"
