@@ -49,6 +49,7 @@ def numbers(answer: Any) -> Iterator[tuple[Any, int]]:
         yield {name: values[0] for name, values in sizes.items()}, sum(ROWS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BODIES)
 def test_counts_inside_models_are_in_their_intervals(name: str) -> None:
     query = QUERY.validate_json(json.dumps(BODIES[name]))

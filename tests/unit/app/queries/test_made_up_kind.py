@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from app.service import speeds
 from tests.architecture.imports import ROOT
 
@@ -17,6 +19,7 @@ COIN = ROOT / "tests" / "support" / "coin"
 GENERIC = "tests/unit/app/queries/test_kinds.py"
 
 
+@pytest.mark.long
 def test_a_folder_is_a_kind(tmp_path: Path) -> None:
     """A copy of the service with one more folder knows it everywhere."""
     shutil.copytree(ROOT / "app", tmp_path / "app")
