@@ -17,6 +17,7 @@ from tests.support.compiled_statements import share_compiled_statements
 # Examples have no deadline, because no test may fail where the machine is slow or busy.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 
+settings.register_profile("few", _PATIENT, derandomize=True, max_examples=10)
 settings.register_profile("same", _PATIENT, derandomize=True, max_examples=50)
 settings.register_profile("thorough", _PATIENT, derandomize=True, max_examples=100)
 settings.register_profile("explore", _PATIENT, max_examples=1000)
