@@ -37,6 +37,7 @@ def body(**fields: Any) -> TopK:
     return parsed
 
 
+@pytest.mark.long
 def test_the_law_is_that_of_a_set_of_clipped_scores() -> None:
     """Clipped nodes are ties, those of degree 3 and leaves alike, and ρ is 2 + 2η."""
     objective, local = body()._objective(), Sensitivity.LOCAL

@@ -153,6 +153,7 @@ def answer(statistic: Mapping[str, Any], relation: NeighbouringRelation) -> dict
     "relation", [NeighbouringRelation.ADD_REMOVE, NeighbouringRelation.REPLACE]
 )
 @pytest.mark.parametrize("read", [in_arrow, in_pandas])
+@pytest.mark.long
 def test_statistics_where_are_those_of_other_libraries(
     read: Any, relation: NeighbouringRelation
 ) -> None:

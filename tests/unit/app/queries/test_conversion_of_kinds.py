@@ -233,6 +233,7 @@ def test_fewer_tables_than_expected_cost_no_more_than_was_charged() -> None:
     assert one.bound == LaplaceNoise(one.loss.epsilon(), 1, 1)
 
 
+@pytest.mark.long
 def test_nobody_else_converts() -> None:
     """Group privacy is imported by the conversion alone, and the conversion by every body."""
     importing: dict[str, set[Path]] = {}
@@ -271,6 +272,7 @@ def taken(step: dict[str, Any], part: str) -> Decimal:
     return Decimal(step[part]) * (step["times"] if step["composition"] == "sequential" else 1)
 
 
+@pytest.mark.long
 def test_the_ledger_is_charged_what_was_asked_by_every_kind(people: Service) -> None:
     registered = {
         "replaced": TABLE | {"neighbouring": "replace", "records_per_person": 3},

@@ -200,6 +200,7 @@ def test_odd_shares_lose_no_nano(table: Service) -> None:
 @pytest.mark.parametrize(
     "share", [1e-12, pytest.param(0.3, marks=pytest.mark.slow), 0.999999999999]
 )
+@pytest.mark.long
 def test_extreme_amounts_are_right_or_refused(table: Service, epsilon: str, share: float) -> None:
     for context, target, mode in product(CONTEXTS, (None, "sky"), ("global", "local")):
         reply = ask(table, epsilon, target=target, context_share=share, sensitivity=mode, **context)
@@ -210,6 +211,7 @@ def test_extreme_amounts_are_right_or_refused(table: Service, epsilon: str, shar
 
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.long
 def test_hardly_any_record(people: Service, relation: str, count: int) -> None:
     least = {"min_rows": 1} if relation == "add_remove" else {}
     table = register(people, relation, count, **least)
@@ -370,6 +372,7 @@ def test_clusters_come_with_what_assigns_records(table: Service, encoding: str) 
 
 
 @pytest.mark.parametrize("context", CONTEXTS, ids=lambda c: "-".join(map(str, c.values())))
+@pytest.mark.long
 def test_every_metric_encodes_a_clustering(table: Service, context: Any) -> None:
     for epsilon, sensitivity in product(("0.000001", "0.1", "1000000"), ("global", "local")):
         distance = {**context, "sensitivity": sensitivity}

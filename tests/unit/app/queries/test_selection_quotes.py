@@ -103,6 +103,7 @@ EVERY_SENSITIVITY = [
 @pytest.mark.parametrize(
     ("objective", "utilities"), [case[:2] for case in ASKED], ids=[case[0] for case in ASKED]
 )
+@pytest.mark.long
 def test_answers_keep_what_the_quote_says(
     objective: str, utilities: list[dict[str, Any]], sensitivity: Sensitivity
 ) -> None:

@@ -135,6 +135,7 @@ def never_worse() -> bool:
     )
 
 
+@pytest.mark.long
 def test_stages_without_options_find_what_the_better_stage_finds_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -114,6 +114,7 @@ def spent(service: Service, name: str) -> dict[str, str]:
     return amounts
 
 
+@pytest.mark.long
 def test_every_valid_combination_answers_at_its_exact_price(answering: Service) -> None:
     for row, relation in EVERY:
         body = body_of(row, relation)
@@ -313,6 +314,7 @@ def test_empty_tables_answer(people: Service) -> None:
 
 
 @pytest.mark.parametrize(("nodes", "degree"), [(1, 0), (2, 1), (3, 2), (5, 0), (5, 1), (50, 49)])
+@pytest.mark.long
 def test_empty_graphs_answer(people: Service, nodes: int, degree: int) -> None:
     shape = {"nodes": {"count": nodes}, "max_degree": degree}
     people.dataset("olga", b"source,target\n", **{**GRAPH, **shape})

@@ -39,6 +39,7 @@ def work_of(query: Query, dataset: Dataset, epsilon_nano: int = NANO) -> Work:
     return query.work(dataset, PrivacyLoss(epsilon_nano, query.delta_atto()))
 
 
+@pytest.mark.long
 def test_every_kind_of_work_of_any_query_is_timed() -> None:
     """A kind of query whose work no reference contains would raise KeyError at its first quote."""
     timed = kinds_of_work()
@@ -104,6 +105,7 @@ def test_work_grows_with_what_the_description_allows() -> None:
             assert all(at[0][kind].units <= at[1][kind].units for kind in at[0])
 
 
+@pytest.mark.long
 def test_a_cost_is_one_for_all_records_of_a_description() -> None:
     """Records of every shape have the description of their size, and nothing else is read."""
     for same in zip(*(made_up(64, shape) for shape in ("constant", "random")), strict=True):

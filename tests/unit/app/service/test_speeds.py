@@ -117,6 +117,7 @@ def test_all_tables_are_timed_on_most_records_and_graphs_are_not() -> None:
     assert few.keys() - most.keys()
 
 
+@pytest.mark.long
 def test_measuring_tells_how_far_it_is_and_stores_no_speeds_that_do_not_cover_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -101,6 +101,7 @@ def test_records_are_in_the_store_until_they_are_withdrawn(
     assert [path for path in (settings.data / "store").rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.long
 def test_without_the_store_uploads_fail_and_queries_are_answered(
     people: Service, settings: Settings, doomed: StoreProcess
 ) -> None:
@@ -136,6 +137,7 @@ NAMES = {"ids": ["a", "b", "c", "d", "e"]}
 LETTERS = b"source,target\na,b\nb,c\nc,a\nd,e\n"
 
 
+@pytest.mark.long
 def test_a_list_of_nodes_that_cannot_be_had_fails_what_needs_it_and_nothing_else(
     people: Service, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +178,7 @@ def test_a_list_of_nodes_that_cannot_be_had_fails_what_needs_it_and_nothing_else
     assert set(answer["selected"]) < {*"abcde"}
 
 
+@pytest.mark.long
 def test_what_failed_on_its_way_to_the_store_leaves_nothing_there(
     people: Service, settings: Settings, server: StoreProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,6 +199,7 @@ def test_what_failed_on_its_way_to_the_store_leaves_nothing_there(
     assert people.upload("olga", name, EDGES).status_code == 201
 
 
+@pytest.mark.long
 def test_a_running_service_sweeps(
     settings: Settings, server: StoreProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +227,7 @@ def test_readiness_is_that_of_the_store_too(
         assert client.get("/healthz").status_code == 200
 
 
+@pytest.mark.long
 def test_the_store_of_another_ledger_is_left_alone(
     settings: Settings, server: StoreProcess, tmp_path: Path
 ) -> None:

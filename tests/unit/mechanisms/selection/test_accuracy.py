@@ -20,6 +20,7 @@ every_selector = pytest.mark.parametrize("selector", SELECTORS.values(), ids=SEL
 @every_selector
 @pytest.mark.parametrize("draws", ["peeled", "one_shot"])
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (3, 1), (4, 1), (2, 2), (3, 2), (4, 2), (4, 3)])
+@pytest.mark.long
 def test_the_bound_holds_for_every_score_vector(
     selector: Selector, draws: Draws, n: int, k: int
 ) -> None:

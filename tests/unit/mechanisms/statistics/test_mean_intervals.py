@@ -48,6 +48,7 @@ WORLDS = [(300.0, 100, 40, 1.0), (-40.0, 12, 40, 2.0), (0.0, 0, 40, 1.0), (900.0
 
 
 @pytest.mark.parametrize(("total", "count", "total_scale", "count_scale"), WORLDS)
+@pytest.mark.long
 def test_coverage_is_that_of_the_law(
     total: float, count: int, total_scale: int, count_scale: float
 ) -> None:
