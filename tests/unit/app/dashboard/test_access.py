@@ -123,6 +123,7 @@ def test_the_pages_are_those_of_the_table(application: FastAPI) -> None:
     assert served == {name: " ".join(sorted(who.split())) for name, who in CONTRACT.items()}
 
 
+@pytest.mark.long
 def test_every_role_on_every_page(application: FastAPI, sign_in: SignIn) -> None:
     wrong: list[Any] = []
     browsers = {who: sign_in(who) for who in PEOPLE}

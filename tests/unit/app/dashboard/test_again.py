@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from privypurse import Table, average
 from tests.support.browser import HOME, Browser, SignIn, words
 from tests.support.pageforms import PageForm, forms
@@ -20,6 +22,7 @@ def send(browser: Browser, form: PageForm) -> Any:
     )
 
 
+@pytest.mark.long
 def test_gaussian_noise_is_topped_up_by_asking_for_what_is_missing(
     people: Service, sign_in: SignIn
 ) -> None:

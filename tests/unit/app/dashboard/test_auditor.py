@@ -25,6 +25,7 @@ def shop(people: Service) -> Service:
     return people
 
 
+@pytest.mark.long
 def test_the_check_is_that_of_the_api(shop: Service, sign_in: SignIn) -> None:
     for who in ("otto", "olga", "ana"):
         browser = sign_in(who)

@@ -266,6 +266,7 @@ class TestGrants:
         assert overview in sign_in("otto").text("/ui/grants")
         assert overview in browser.text("/ui/grants")
 
+    @pytest.mark.long
     def test_many_analysts_are_searched_and_turned_over(
         self, shop: Service, sign_in: SignIn
     ) -> None:

@@ -106,6 +106,7 @@ def test_hostile_json_is_a_422_on_every_route(
     assert people("otto", "GET", "/v1/ledger").json()["items"] == []
 
 
+@pytest.mark.long
 def test_fifty_megabytes_are_too_large_on_every_route(
     people: Service, application: FastAPI
 ) -> None:

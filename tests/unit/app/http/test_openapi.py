@@ -98,6 +98,7 @@ def test_every_json_body_has_examples_that_fit_their_schema(document: dict[str, 
             jsonschema.validate(example, complete)
 
 
+@pytest.mark.long
 def test_records_are_described_as_they_are_taken(people: Service, document: dict[str, Any]) -> None:
     """Every media type has an example that matches the example of the registration."""
     paths = document["paths"]

@@ -48,6 +48,7 @@ def register(people: Service, name: str, description: dict[str, Any]) -> str:
     [(TABLE, 500), (PERSONS, 500), (GRAPH, 3), (NAMED, 50), (PREFIX, 9)],
     ids=["table", "persons", "graph", "named", "prefix"],
 )
+@pytest.mark.long
 def test_an_upload_accepts_what_was_made_up(
     people: Service, description: dict[str, Any], rows: int, form: str
 ) -> None:

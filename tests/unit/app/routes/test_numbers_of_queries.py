@@ -136,6 +136,7 @@ def fits_more(service: Service, name: str, row: Row) -> int:
 
 
 @pytest.mark.parametrize("number, epsilon", list(enumerate(EPSILONS)))
+@pytest.mark.long
 def test_quotes_state_how_many_fit(market: Service, number: int, epsilon: str) -> None:
     pure, both, closed = (new_analyst(market) for _ in range(3))
     for dataset in DATASETS:
@@ -154,6 +155,7 @@ def test_quotes_state_how_many_fit(market: Service, number: int, epsilon: str) -
 
 
 @pytest.mark.parametrize("name, limits, number", PURCHASES)
+@pytest.mark.long
 def test_so_many_are_bought_and_no_more(
     market: Service, name: str, limits: dict[str, Any], number: int
 ) -> None:

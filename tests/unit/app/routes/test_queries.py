@@ -95,6 +95,7 @@ def test_steps_add_up_to_the_charge_and_to_the_quote(
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
 @pytest.mark.parametrize("sensitivity", ["global", "local", "flattened", "shifted"])
 @pytest.mark.parametrize("utility", ["degree", "egocentric_density", "egocentric_betweenness"])
+@pytest.mark.long
 def test_every_utility_sensitivity_and_selector_answers(
     open_shop: Service, utility: str, sensitivity: str, selector: str
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_quote_knows_the_limit_over_all_datasets(people: Service) -> None:
     assert ask(people, "0.6").status_code == 403
 
 
+@pytest.mark.long
 def test_200_requests_at_once_for_room_of_10(shop: Service) -> None:
     with ThreadPoolExecutor(200) as pool:
         replies = list(pool.map(lambda _: ask(shop, "0.1"), range(200)))

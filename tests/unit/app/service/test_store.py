@@ -80,6 +80,7 @@ def ask(people: Service, key: str) -> Any:
     return people("ana", "POST", "/v1/queries", json=QUERY, headers=headers)
 
 
+@pytest.mark.long
 def test_records_are_in_the_store_until_they_are_withdrawn(
     people: Service, settings: Settings, server: StoreProcess
 ) -> None:
