@@ -103,7 +103,7 @@ def error_page(request: Request, error: Exception) -> Response:
     """The page for an error. Of an unexpected error, the log receives only the class name."""
     try:
         alert = alert_of(error)
-    except Exception:
+    except Exception:  # ``alert_of`` raises every error that it does not know.
         failure = type(error).__qualname__
         log.error("failed", request_id=request.state.request_id, error=failure)
         alert = internal()

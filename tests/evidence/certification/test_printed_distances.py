@@ -6,7 +6,7 @@ The same checks as for the formulas in use; each finds its counterexample by its
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ldexp
+from math import exp, floor, ldexp
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ def test_exact_denominators_are_rejected() -> None:
     h = Fraction(grid.sensitivity)
     # The rate λ per step of the grid is such that one entropy costs ε = 1. p = e^−λ is rounded
     # down, which favours the printed code.
-    p = Fraction(float(np.exp(-1 / grid.sensitivity))).limit_denominator(10**6)
+    p = Fraction(floor(10**6 * exp(-1 / grid.sensitivity)), 10**6)
     zero = Fraction(0)
     certain = printed_distances.context_with_exact_denominators(((zero, zero), zero), p)
     accident = printed_distances.context_with_exact_denominators(((h, h), h), p)
