@@ -3,6 +3,7 @@
 They need no running service. The package ``privypurse`` has the commands that call a service.
 """
 
+import os
 import sys
 
 import typer
@@ -32,7 +33,9 @@ for command in (*serving.COMMANDS, *cluster.COMMANDS, *COMMANDS):
 def main() -> None:
     """The entry point of ``python -m app.cli``."""
     try:
-        cli()  # ``cli`` ends the process by SystemExit. The lines below run only after an error.
+        # ``cli`` ends the process by SystemExit. The lines below run only after an error. ``./run``
+        # calls this module by its own name, so help and errors name the command that was typed.
+        cli(prog_name=os.environ.get("PRIVYPURSE_COMMAND"))
     except SettingsError as error:
         typer.echo(f"settings: {error}", err=True)
     except ValidationError as error:

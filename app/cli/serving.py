@@ -49,7 +49,7 @@ def serve(
     # tenth of the start on searching them, so it is off during the imports.
     gc.disable()
     from app.main import create_app
-    from app.service.listening import run, server_config
+    from app.service.listening import is_taken, run, server_config
     from app.service.startup import opened
 
     gc.freeze()
@@ -62,6 +62,11 @@ def serve(
         "processes": processes,
     }
     settings = Settings(**{name: value for name, value in options.items() if value is not None})
+    if is_taken(settings.host, settings.port):
+        fail(
+            f"port {settings.port} of {settings.host} is taken: stop what listens there, or choose "
+            "another port with --port"
+        )
     try:
         make_data_folder(settings)
     except OutOfReach as error:

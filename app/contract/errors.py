@@ -134,10 +134,13 @@ def field_errors(errors: Sequence[Mapping[str, object]]) -> list[FieldError]:
         if error["type"] == "too_short" and any(_is_within(other, loc) for other in errors):
             continue
         kind, msg = str(error["type"]), str(error["msg"])
-        if kind == "union_tag_invalid":
+        if kind in ("union_tag_invalid", "union_tag_not_found"):
+            # The field that tells which form a body has, such as ``kind``, is unknown or missing.
             context = error.get("ctx")
             assert isinstance(context, dict)
-            msg = f"Expected one of the tags {context['expected_tags']}"
+            loc = (*loc, context["discriminator"].strip("'"))
+            expected = context.get("expected_tags")
+            msg = f"Expected one of {expected}" if expected else "Field required"
         # Clients need not see this prefix, which Pydantic puts before the messages of this
         # project's validators.
         msg = msg.removeprefix("Value error, ")

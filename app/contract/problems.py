@@ -110,7 +110,7 @@ def _cursor_error(_: Any) -> Mapping[str, Any]:
 
 
 NOT_FOUND = ProblemType(
-    404, "not-found", "It does not exist, or it is not yours to see: which of the two is not told."
+    404, "not-found", "It does not exist, or it is not yours to see. The reply does not say which."
 )
 METHOD_NOT_ALLOWED = ProblemType(
     405, "method-not-allowed", "The Allow header lists what this path takes."
@@ -177,8 +177,8 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
     errors.Unauthenticated: ProblemType(
         401,
         "unauthenticated",
-        "Send `Authorization: Bearer <key>` with a key that is neither revoked nor its user "
-        "disabled.",
+        "Send `Authorization: Bearer <key>` with a key that is not revoked and whose user is "
+        "not disabled.",
         "A valid key is needed",
         fixed_headers=(("WWW-Authenticate", "Bearer"),),
     ),

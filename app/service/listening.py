@@ -5,9 +5,11 @@ watches them, and replaces one that has ended or hangs.
 """
 
 import ctypes
+import errno
 import gc
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -87,6 +89,19 @@ def server_config(
         timeout_graceful_shutdown=GRACE,
         timeout_worker_healthcheck=HUNG,
     )
+
+
+def is_taken(host: str, port: int) -> bool:
+    """Whether another program listens on this address and port already."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        # As uvicorn does: a port whose last connections are just closed can be used again.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return error.errno == errno.EADDRINUSE
+    return False
 
 
 def run(config: uvicorn.Config) -> None:

@@ -289,7 +289,7 @@ def _check_leaf(leaf: Mapping[str, Any], attribute: Attribute) -> None:
             is_level = numeric
         if not is_level:
             raise UnsupportedQuery(
-                f"a value is not one of attribute {attribute.name}",
+                f"a value is not in the domain of attribute {attribute.name}",
                 supported={"in": "numbers" if numeric else list(attribute.levels[:100])},
             )
 

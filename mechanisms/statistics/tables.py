@@ -58,7 +58,7 @@ def numeric(dataset: Dataset, name: str) -> NumericAttribute:
             a.name for a in table_domain(dataset).attributes if isinstance(a, NumericAttribute)
         ]
         raise UnsupportedQuery(
-            "this statistic is of numbers", supported={"attributes": names or "none is numeric"}
+            "this statistic needs a numeric attribute", supported={"attributes": names or "none is numeric"}
         )
     return attribute
 

@@ -86,7 +86,7 @@ class Chapters(Grouping):
         places = _places(self.attribute, dataset)
         if not all(level in places for group in self.groups.values() for level in group):
             raise UnsupportedQuery(
-                f"a value is not one of attribute {self.attribute}",
+                f"a value is not in the domain of attribute {self.attribute}",
                 supported={"groups": list(islice(places, 100))},
             )
         return tuple(self.groups)

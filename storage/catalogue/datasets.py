@@ -110,7 +110,7 @@ class Datasets:
                 },
             ).scalar_one_or_none()
             if inserted is None:
-                raise AlreadyExists("the name is taken, or was once")
+                raise AlreadyExists("the name is taken, or was once: choose another")
             key = AccountKey(int(AccountRank.DATASET), inserted, 0)
             open_account(connection, key, cap, owner.id)
             if labels is not None:

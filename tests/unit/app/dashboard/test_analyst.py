@@ -44,11 +44,11 @@ def test_without_an_allowance_the_page_says_what_to_do(sign_in: SignIn) -> None:
 
 def test_a_card_says_what_is_left_and_for_how_long(shop: Service, sign_in: SignIn) -> None:
     browser = sign_in("ana")
-    assert "At ε 0.1 an answer, about 10 more answers" in browser.text("/ui/budgets")
+    assert "At ε 0.1 per answer: about 10 more answers" in browser.text("/ui/budgets")
     ask(shop, "one")
     text = browser.text("/ui/budgets")
     assert "one open ε 0.75 left of 1" in text
-    assert "At your ε 0.25 an answer, about 3 more answers" in text
+    assert "At ε 0.25 per answer, as you usually spend: about 3 more answers" in text
     assert "two open ε 1 left of 1" in text
     assert "Over all datasets" not in text
     shop("root", "PUT", "/v1/users/ana/budget", json={"epsilon": "1.5"})
