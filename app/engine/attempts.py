@@ -45,9 +45,6 @@ INLINE = LIGHT
 #: The query then stays charged and without an answer; the failure never becomes its answer.
 OUTSIDE = (OSError, MemoryError, StorageError, ExecutorFailed)
 
-#: The log line of each missed deadline, for the operator.
-MISSED = "a query has missed its deadline"
-
 
 @dataclass
 class Attempt:
@@ -276,7 +273,7 @@ class Attempts:
                 await until(instant)
                 return True
             self.misses += 1
-            log.error(MISSED)
+            log.error("a query has missed its deadline")
         return False
 
     async def _has_started(self, job: asyncio.Future[Any], attempt: Attempt) -> None:

@@ -13,18 +13,14 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from itertools import cycle
-from pathlib import Path
 from statistics import median
 from threading import Event
 from typing import Any
 
 import httpx
 
-from app.engine.attempts import MISSED
-from app.engine.deadlines import ALLOWANCE, STALL
 from benchmarks.bench import BEFORE, Bar, Bench, Setting, edges_of
 from benchmarks.data.graphs import read_nodes
 from benchmarks.result import Cell, Result
@@ -35,7 +31,6 @@ from benchmarks.service.http import TABLE, body
 from benchmarks.service.pressure import post, press
 from benchmarks.service.real_graphs import register
 from benchmarks.service.session import CSV, Session
-from benchmarks.service.standstill import overlap, watched
 
 LIGHT, HEAVY = 64, 8
 #: The numbers of processes with which services are compared.
@@ -55,8 +50,6 @@ BOB, BOB_HEAVY = 200, 5
 QUERIES, SHORT = 100_000, 0.05
 SHORT_CLIENTS, LONG_CLIENTS = 24, 2
 TOKEN = "the operator's own"
-#: Deadlines that were missed although the machine did not stop for longer than they allow for.
-UNEXPLAINED = "missed deadlines without a standstill of the machine"
 
 
 def request(session: Session, body: bytes) -> bytes:
@@ -268,52 +261,19 @@ def run_misses(result: Result, setting: Setting) -> None:
             finally:
                 over.set()  # Ends the other thread as well, even if this one failed.
 
-        began = time.monotonic()
-        with watched() as standstills, ThreadPoolExecutor(2) as pool:
+        with ThreadPoolExecutor(2) as pool:
             both = [
                 pool.submit(pressed, 0, short, SHORT_CLIENTS),
                 pool.submit(pressed, 1, long, LONG_CLIENTS),
             ]
             for ended in both:
                 ended.result()
-        elapsed = time.monotonic() - began
         result.table("queries on the worst records", ["deadline", "queries"],
                      [[f"up to {SHORT:g} s", counts[0]], ["longer", counts[1]]])  # fmt: skip
-        missed = list(misses(session.service.log))
-        if len(missed) != counted(session, "deadlines_missed"):
-            raise AssertionError("the log and the metrics count other numbers of missed deadlines")
-        # Even the shortest query has this time until its answer is to be stored.
-        window = min(lengths.values()) - ALLOWANCE
-        still = [overlap(standstills, end - window, end) for end in missed]
-        result.table(
-            f"missed deadlines, and how long a processor stood still in the {window:g} s before",
-            ["at", "stood still, ms"],
-            [
-                [datetime.fromtimestamp(end, UTC).isoformat(), 1e3 * seconds]
-                for end, seconds in zip(missed, still, strict=True)
-            ],
-        )
-        # A deadline allows for a standstill of ``STALL``.
-        result.measure(UNEXPLAINED, sum(seconds <= STALL for seconds in still))
-        if standstills:
-            long_ones = [
-                last - first + window
-                for of_processor in standstills.values()
-                for first, last in of_processor
-                if last - first > STALL
-            ]
-            result.measure("standstills longer than a deadline allows for", len(long_ones))
-            result.measure("share of the time with one in the window", sum(long_ones) / elapsed)
-        result.measure("missed deadlines", len(missed))
-        # This count includes queries that started late or were stored late, so it has no bar.
+        result.measure("missed deadlines", counted(session, "deadlines_missed"))
+        # No bound (bar) is set for this count, because it includes queries that started late or
+        # were stored late.
         result.measure("queries late for any reason", counted(session, "queries_late"))
-
-
-def misses(log: Path) -> Iterator[float]:
-    """The time of each missed deadline, in seconds since 1970."""
-    for line in log.read_text("utf-8").splitlines():
-        if MISSED in line:
-            yield datetime.fromisoformat(json.loads(line)["timestamp"]).timestamp()
 
 
 BENCHES = (
@@ -355,6 +315,6 @@ BENCHES = (
         "Does any of 100,000 queries miss its deadline while all slots are busy?",
         run_misses,
         2400.0,
-        bars=(Bar(UNEXPLAINED, most=0),),
+        bars=(Bar("missed deadlines", most=0),),
     ),
 )
