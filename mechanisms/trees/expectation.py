@@ -13,7 +13,7 @@ from mechanisms.trees.task import Task
 from mechanisms.utilities.tables import row_bound
 
 #: The number of trees of the forest that is compared with ``id3`` and naive Bayes.
-TREES = 8
+TREES = 4
 #: ``id3`` is expected to be best only with this many times the records that it needs to split its
 #: root by the attribute of most values.
 _ROOTS = 2

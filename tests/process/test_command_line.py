@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -221,6 +222,21 @@ def test_the_commands_of_the_service_need_no_client(tmp_path: Path) -> None:
     assert (refusal.returncode, refusal.stdout) == (2, "")
     assert "No such command 'budgets'" in refusal.stderr
     assert "python -m privypurse.cli" in run("--help").stdout
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        taken = run("serve", "--port", str(port), "--data", "never-made")
+    assert taken.returncode == 1
+    assert f"port {port} of 127.0.0.1 is taken" in taken.stderr
+    assert "--port" in taken.stderr
+    assert not (tmp_path / "never-made").exists()
+
+
+def test_errors_name_the_command_that_was_typed() -> None:
+    refusal = subprocess.run(
+        ["./run", "serve", "--prot", "1"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert refusal.returncode == 2
+    assert "Try './run serve --help'" in refusal.stderr
 
 
 def test_options_say_the_same_as_variables(privypurse: CommandLine) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -34,6 +34,9 @@ from mechanisms.trees.forest import PrivateSplits, RandomSplits, grown_forest, r
 from mechanisms.trees.id3 import Id3
 from mechanisms.trees.id3.budget import most_nodes
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS
+
+#: The default of ``trees`` in requests that were stored in a form before 4.
+FIRST_TREES = 8
 
 
 class Forest(SelectingQuery):
@@ -101,6 +104,11 @@ class Forest(SelectingQuery):
         if self.splits == "random":
             return self._random(dataset).work(native.dataset, native.loss)
         return self._private(dataset).work(native.dataset, native.loss)
+
+    def in_form(self, form: int) -> Self:
+        if form < 4 and self.trees == TREES:
+            return self.model_copy(update={"trees": FIRST_TREES})
+        return self
 
     def lowerable(self) -> tuple[str, ...]:
         return ("trees", "max_depth")

@@ -210,6 +210,17 @@ def small(settings: Settings) -> Iterator[Service]:
         yield service
 
 
+def test_an_unknown_and_a_missing_kind_are_told_with_their_place(people: Service) -> None:
+    for kind, said in (
+        ({"kind": "tabel"}, "Expected one of 'graph', 'table', 'prefix'"),
+        ({}, "Field required"),
+    ):
+        reply = people("olga", "POST", "/v1/datasets", json={"name": "d", **kind})
+        assert reply.status_code == 422
+        (error,) = reply.json()["errors"]
+        assert (error["loc"], error["msg"]) == (["body", "kind"], said)
+
+
 def test_an_upload_that_is_too_long_is_cut_off(small: Service) -> None:
     name = small.dataset("olga", records=None)
     sent = 0
