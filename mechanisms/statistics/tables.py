@@ -58,7 +58,8 @@ def numeric(dataset: Dataset, name: str) -> NumericAttribute:
             a.name for a in table_domain(dataset).attributes if isinstance(a, NumericAttribute)
         ]
         raise UnsupportedQuery(
-            "this statistic needs a numeric attribute", supported={"attributes": names or "none is numeric"}
+            "this statistic needs a numeric attribute",
+            supported={"attributes": names or "none is numeric"},
         )
     return attribute
 

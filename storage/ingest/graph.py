@@ -76,7 +76,8 @@ class EdgeCollector:
         refuse_any(chain.from_iterable(at(codes < 0, *UNKNOWN_NODE, name) for name, codes in named))
         refuse_any(at(source == target, "self_loop", "an edge from a node to itself"))
         over = self._count(source, target)
-        refuse_any(at(over, "degree", f"a node has more than max_degree = {bound} edges, repeated ones included"))
+        too_many = f"a node has more than max_degree = {bound} edges, repeated ones included"
+        refuse_any(at(over, "degree", too_many))
         for column, codes in zip(self._ends, ends, strict=True):
             column.append(codes)
         self._starts.append(self._edges)

@@ -293,7 +293,9 @@ def insert_user(connection: Connection, name: str, roles: Iterable[str]) -> int:
     lock_for_transaction(connection, USERS_LOCK)
     same = select(_u.id).where(func.lower(_u.name) == name.lower())
     if connection.execute(same.limit(1)).first() is not None:
-        raise AlreadyExists("the name is taken, or was once: choose another; upper and lower case are the same")
+        raise AlreadyExists(
+            "the name is taken, or was once: choose another; upper and lower case are the same"
+        )
     at_us = connection.execute(select(now_us())).scalar_one()
     user_id = connection.execute(
         insert_once(connection.dialect.name, users, "name").returning(_u.id),
