@@ -12,7 +12,7 @@ import pytest
 from app.demo.service import ServiceProcess
 from tests.architecture.imports import ROOT
 from tests.process.conftest import QUICK
-from tests.process.documents import blocks, commands, indented
+from tests.process.documents import blocks, commands, indented, lines_of
 from tests.process.session import Session
 
 
@@ -35,7 +35,10 @@ def test_the_page_of_the_client(tmp_path: Path) -> None:
     page = (ROOT / "docs/client.md").read_text("utf-8")
     program = "\n".join(blocks(page, "python"))
     assert len(blocks(page, "python")) == 12
-    _, setting_up = indented("docs/client.md", 2)
+    _, setting_up, others = indented("docs/client.md", 3)
+    # The other scripts spend of the same allowance. ``test_examples`` runs them.
+    scripts = {f"examples/{file.name}" for file in (ROOT / "examples").glob("*.py")}
+    assert {line.split()[1] for line in lines_of(others)} == scripts - {"examples/set_up.py"}
     [short] = blocks((ROOT / "client/README.md").read_text("utf-8"), "python")
     with ServiceProcess(tmp_path / "data", **QUICK) as service:
         program += '\nkey = os.environ["PRIVYPURSE_KEY"]\n'

@@ -56,9 +56,9 @@ class Graph:
         return int((best > points[:, None, self.places(selected)]).all(axis=0).any(axis=0).sum())
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def graphs() -> dict[str, Graph]:
-    """The graphs that are registered. A worker may come back to one after another."""
+    """The graphs that are registered. A worker may come back to one, or to this module, later."""
     return {}
 
 

@@ -26,9 +26,9 @@ RATES = ({"name": "true_positive_rate"}, {"name": "true_negative_rate"})
 POSITIVE = ">50K"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tables() -> dict[str, RealTable]:
-    """The tables that are registered. A worker may come back to one after another."""
+    """The tables that are registered. A worker may come back to one, or to this module, later."""
     return {}
 
 
@@ -176,7 +176,7 @@ class Trees:
         return {"trees": self.trees, "positive_class": POSITIVE}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def adult(session: Session) -> Trees:
     """The adult table under another name."""
     read = RealTable.read("adult")
