@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from app.contract.errors import NotAcceptable, UnsupportedQuery
 from app.contract.models import Listing
 from app.contract.queries import QueryOut
+from app.engine.execution import inline_if_embedded
 from app.engine.reply import Reply as Reply
 from app.engine.requests import QueryRequest as QueryRequest
 from app.engine.requests import written
@@ -23,6 +25,10 @@ from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.errors import NotFound, StillRunning
 from storage.queries.history import MINUTE_US, QueryRow
+
+#: The most queries of a page that is read where a look-up is, on SQLite on the event loop. A thread
+#: would wait for the interpreter lock longer than such a page takes, about 40 µs a query.
+SHORT = 50
 
 
 @dataclass(frozen=True)
@@ -97,8 +103,11 @@ async def history(
     # Only the queries of one analyst can be read in the order of an index. All others must be
     # sorted, so they need one of the few slots for long reads.
     is_in_order = scope.keys() == {"analyst_id"} and dataset is None
+    page = partial(_page, services, caller, scope, dataset, limit, cursor)
+    if is_in_order and limit <= SHORT:
+        return await inline_if_embedded(services.database, page)
     with nullcontext() if is_in_order else services.reads.slot(caller.id):
-        return await run_in_threadpool(_page, services, caller, scope, dataset, limit, cursor)
+        return await run_in_threadpool(page)
 
 
 def _page(

@@ -20,6 +20,7 @@ from app.config.settings import Settings
 from app.contract.ids import uuid7
 from app.engine.requests import Priced
 from app.main import create_app
+from app.usecases import queries
 from storage.queries import history
 from tests.support.service import EDGES, Service
 
@@ -390,6 +391,10 @@ def test_history_shows_answers_to_their_analyst_alone(shop: Service) -> None:
         assert [item["id"] for item in listed] == ids
         assert {item["question"] for item in listed} == {QUESTION}
         assert all("answer" not in item for item in listed)
+    # A short page of one's own queries is read on the event loop, and a long one in a thread.
+    for limit in (2, queries.SHORT + 1):
+        own = shop("ana", "GET", f"/v1/queries?limit={limit}").json()["items"]
+        assert [item["id"] for item in own] == ids
     assert shop("eve", "GET", "/v1/queries").json()["items"] == []
 
 
