@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from accounting.privacy_loss import NANO
 
@@ -65,7 +66,13 @@ class RhoBound(ABC):
 
     def femto(self, members: int = 1) -> int:
         """The charge in whole femto-ρ, rounded up."""
-        return in_femto(self.of_group(members))
+        return _femto(self, members)
+
+
+@lru_cache(maxsize=1024)
+def _femto(bound: RhoBound, members: int) -> int:
+    """The charge of a bound, cached: a quote asks for it in each step and in the sum of all."""
+    return in_femto(bound.of_group(members))
 
 
 @dataclass(frozen=True, slots=True)
