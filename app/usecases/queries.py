@@ -133,7 +133,7 @@ async def look_up(
     """
     require(caller, "analyst", "owner", "auditor")
     id = _id_of(query_id)
-    row = await run_in_threadpool(services.queries.find, id)
+    row = await inline_if_embedded(services.database, services.queries.find, id)
     if row is None or not _may_see(row, caller):
         raise NotFound
     is_own = _may_see_answer(row, caller)
@@ -142,10 +142,10 @@ async def look_up(
     # deadline of the query.
     if row.status == "running" and wait is not None and is_own:
         await services.answering.wait_for(id, wait)
-        latest = await run_in_threadpool(services.queries.find, id)
+        latest = await inline_if_embedded(services.database, services.queries.find, id)
         assert latest is not None, "queries are never deleted"
         row = _seen(services, caller, latest)
-    (view,) = await run_in_threadpool(_views, services, row)
+    (view,) = await inline_if_embedded(services.database, _views, services, row)
     if row.status == "answered" and is_own:
         return QueryView(view, row.answer, None)
     if row.status != "running":
@@ -177,7 +177,7 @@ async def cancel(services: Services, caller: Caller, query_id: str) -> None:
     """Cancel a query that has not begun, and release its charge. Raises: NotFound, TooLate."""
     require(caller, "analyst")
     id = _id_of(query_id)
-    row = await run_in_threadpool(services.queries.find, id)
+    row = await inline_if_embedded(services.database, services.queries.find, id)
     if row is None or not _is_own(row, caller):
         raise NotFound
     await services.answering.cancel(id)

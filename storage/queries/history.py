@@ -15,9 +15,10 @@ from accounting.privacy_loss import PrivacyLoss
 from storage.database.database import Database
 from storage.database.expressions import now_us
 from storage.database.pages import HotPages, Page, either, equal, key_in, page_of, read_as
-from storage.database.statements import read_id
+from storage.database.statements import Hot, read_id
 from storage.database.tables import dataset as _datasets
 from storage.database.tables import query, users
+from storage.database.types import UuidBytes
 from storage.ledger.requests import QueryState
 
 Status = Literal["running", "answered", "failed", "cancelled"]
@@ -124,7 +125,11 @@ _NAMES = (
 _SOURCE = query.join(users, users.c.id == _q.analyst_id).join(
     _datasets, _datasets.c.id == _q.dataset_id
 )
-_ONE: Select[Any] = select(*_COLUMNS, _q.answer, *_NAMES).select_from(_SOURCE)
+_ONE = Hot(
+    select(*_COLUMNS, _q.answer, *_NAMES)
+    .select_from(_SOURCE)
+    .where(_q.id == bindparam("id", type_=UuidBytes()))
+)
 # The columns of a query in a list. The answer is null, because answers may be large and no list
 # shows them.
 _MANY: Select[Any] = select(*_COLUMNS, null().label("answer"), *_NAMES).select_from(_SOURCE)
@@ -139,9 +144,8 @@ class Queries:
         self._database = database
 
     def find(self, query_id: UUID) -> QueryRow | None:
-        with self._database.read() as connection:
-            row = connection.execute(_ONE.where(_q.id == query_id)).one_or_none()
-        return None if row is None else QueryRow.of(row)
+        rows = self._database.look_up(_ONE, id=query_id)
+        return QueryRow.of(rows[0]) if rows else None
 
     def page(
         self,
