@@ -318,8 +318,8 @@ class Attempts:
         """Returns the stored reply of another attempt, after its deadline."""
         while True:
             row = await asyncio.to_thread(self._queries.find, query_id)
-            if row is not None and row.answer is not None and row.answer_status is not None:
-                return replayed(query_id, row.answer_status, row.answer)
+            if row is not None and row.is_settled:
+                return replayed(query_id, *await asyncio.to_thread(self._queries.reply, query_id))
             await asyncio.sleep(POLL)
 
     async def _keep_all(self) -> None:

@@ -1,11 +1,11 @@
 """Queries: ask a query, wait for it, look it up, list the history, cancel it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from starlette.concurrency import run_in_threadpool
@@ -23,12 +23,18 @@ from app.usecases import refusals
 from app.usecases.questions import Questions
 from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
+from storage.database.pages import Page
 from storage.errors import NotFound, StillRunning
-from storage.queries.history import MINUTE_US, QueryRow
+from storage.queries.history import ANY, MINUTE_US, LongText, QueryRow
 
-#: The most queries of a page that is read where a look-up is, on SQLite on the event loop. A thread
-#: would wait for the interpreter lock longer than such a page takes, about 40 µs a query.
-SHORT = 50
+T = TypeVar("T")
+
+#: The most queries of a page, and the most bytes of the request of each, that are read where a
+#: look-up is: on SQLite on the event loop. A thread would wait for the interpreter lock longer than
+#: such a page takes, about 40 µs a query.
+SHORT, SHORT_REQUEST = 50, 2048
+#: The same for one query: the most bytes of its request, and of its stored reply.
+SHORT_TEXT = 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -103,25 +109,35 @@ async def history(
     # Only the queries of one analyst can be read in the order of an index. All others must be
     # sorted, so they need one of the few slots for long reads.
     is_in_order = scope.keys() == {"analyst_id"} and dataset is None
-    page = partial(_page, services, caller, scope, dataset, limit, cursor)
+    page = partial(services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor)
+    whole = partial(_page, services, caller, page)
     if is_in_order and limit <= SHORT:
-        return await inline_if_embedded(services.database, page)
+        return await _in_brief(services, whole, SHORT_REQUEST)
     with nullcontext() if is_in_order else services.reads.slot(caller.id):
-        return await run_in_threadpool(page)
+        return await run_in_threadpool(whole)
+
+
+async def _in_brief(services: Services, read: Callable[[int], T], longest: int) -> T:
+    """Reads where a look-up is read if no text has more than ``longest`` bytes, else in a thread.
+
+    Danger: the event loop answers nobody while it reads a long text or parses it.
+    """
+    try:
+        return await inline_if_embedded(services.database, read, longest)
+    except LongText:
+        return await run_in_threadpool(read, ANY)
 
 
 def _page(
     services: Services,
     caller: Caller,
-    scope: Mapping[str, Any],
-    dataset: str | None,
-    limit: int,
-    cursor: str | None,
+    read: Callable[..., Page[QueryRow]],
+    longest: int = ANY,
 ) -> Listing[QueryOut]:
-    """One page in ``scope``, as the caller may see it."""
-    page = services.queries.page(**scope, dataset=dataset, limit=limit, cursor=cursor)
-    seen = [_seen(services, caller, row) for row in page.items]
-    return Listing(items=_views(services, *seen), next=page.next)
+    """One page as the caller may see it. Raises: LongText."""
+    page, questions = read(longest=longest), Questions(services)
+    seen = [_view(services, caller, questions, row) for row in page.items]
+    return Listing(items=[view for _, view in seen], next=page.next)
 
 
 async def look_up(
@@ -133,27 +149,31 @@ async def look_up(
     """
     require(caller, "analyst", "owner", "auditor")
     id = _id_of(query_id)
-    row = await inline_if_embedded(services.database, services.queries.find, id)
-    if row is None or not _may_see(row, caller):
-        raise NotFound
-    is_own = _may_see_answer(row, caller)
-    row = _seen(services, caller, row)
+    read = partial(_one, services, caller, id)
+    row, view = await _in_brief(services, read, SHORT_TEXT)
     # Only callers who may see the answer can wait. For others, the end of the wait would reveal the
     # deadline of the query.
+    is_own = _may_see_answer(row, caller)
     if row.status == "running" and wait is not None and is_own:
         await services.answering.wait_for(id, wait)
-        latest = await inline_if_embedded(services.database, services.queries.find, id)
-        assert latest is not None, "queries are never deleted"
-        row = _seen(services, caller, latest)
-    (view,) = await inline_if_embedded(services.database, _views, services, row)
+        row, view = await _in_brief(services, read, SHORT_TEXT)
     if row.status == "answered" and is_own:
-        return QueryView(view, row.answer, None)
+        _, stored = await _in_brief(services, partial(services.queries.reply, id), SHORT_TEXT)
+        return QueryView(view, stored, None)
     if row.status != "running":
         return QueryView(view, None, None)
     elapsed = max(0.0, (row.now_us - row.created_us) / 1e6)
     if is_own:
         return QueryView(view, None, services.answering.progress(id, elapsed))
     return QueryView(view, None, {"elapsed": elapsed, "expected": elapsed + MINUTE_US / 1e6})
+
+
+def _one(services: Services, caller: Caller, id: UUID, longest: int) -> tuple[QueryRow, QueryOut]:
+    """One query as the caller may see it, with its view. Raises: NotFound, LongText."""
+    row = services.queries.find(id, longest)
+    if row is None or not _may_see(row, caller):
+        raise NotFound
+    return _view(services, caller, Questions(services), row)
 
 
 async def released_reply(services: Services, caller: Caller, query_id: str) -> bytes:
@@ -177,7 +197,7 @@ async def cancel(services: Services, caller: Caller, query_id: str) -> None:
     """Cancel a query that has not begun, and release its charge. Raises: NotFound, TooLate."""
     require(caller, "analyst")
     id = _id_of(query_id)
-    row = await inline_if_embedded(services.database, services.queries.find, id)
+    row = await run_in_threadpool(services.queries.find, id)
     if row is None or not _is_own(row, caller):
         raise NotFound
     await services.answering.cancel(id)
@@ -194,10 +214,12 @@ def _seen(services: Services, caller: Caller, row: QueryRow) -> QueryRow:
     return row.by_the_minute()
 
 
-def _views(services: Services, *rows: QueryRow) -> list[QueryOut]:
-    """The rows, each with its question."""
-    questions = Questions(services)
-    return [QueryOut.of(row, questions.of(row)) for row in rows]
+def _view(
+    services: Services, caller: Caller, questions: Questions, row: QueryRow
+) -> tuple[QueryRow, QueryOut]:
+    """The row as the caller may see it, and its view with its question."""
+    seen = _seen(services, caller, row)
+    return seen, QueryOut.of(seen, questions.of(seen))
 
 
 def _id_of(query_id: str) -> UUID:

@@ -8,7 +8,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, func, null, select, tuple_
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Select,
+    bindparam,
+    case,
+    func,
+    select,
+    tuple_,
+)
 
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
@@ -24,13 +34,18 @@ from storage.ledger.requests import QueryState
 Status = Literal["running", "answered", "failed", "cancelled"]
 #: A minute in microseconds.
 MINUTE_US = 60_000_000
+#: More bytes than any stored text has.
+ANY = 2**62
+
+
+class LongText(Exception):
+    """A stored text has more bytes than the reader wants; it was not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """One query. ``answer`` is the stored reply, and None in lists and while the query runs.
+    """One query. ``release_us`` is None while it runs: the instant must not be seen before.
 
-    ``release_us`` is None while the query runs, because the instant must not be seen before.
     ``now_us`` is when the row was read.
     """
 
@@ -46,15 +61,15 @@ class QueryRow:
     rho_f: int | None
     neighbouring: str
     status: Status
-    answer_status: int | None
-    answer: bytes | None
     created_us: int
     release_us: int | None
     now_us: int
 
     @classmethod
     def of(cls, row: Any) -> QueryRow:
-        """Makes the query from a row that the statement ``_ONE`` or ``_MANY`` selected."""
+        """Makes the query from a selected row. Raises: LongText."""
+        if row.request is None:
+            raise LongText
         whole = read_as(
             cls,
             row,
@@ -83,7 +98,7 @@ class QueryRow:
 
     def as_running(self) -> QueryRow:
         """The row without the outcome of the query."""
-        return replace(self, status="running", answer_status=None, answer=None, release_us=None)
+        return replace(self, status="running", release_us=None)
 
     def by_the_minute(self) -> QueryRow:
         """The row for everybody but its analyst: as it was at the last full minute.
@@ -114,7 +129,8 @@ def latest_minute() -> ColumnElement[int]:
 
 
 _q, _each = query.c, query.alias("each")
-_COLUMNS = [column for column in _q if column.name not in ("answer", "answer_hash", "body_hash")]
+_TEXTS = ("request", "answer", "answer_hash", "body_hash")
+_COLUMNS = [column for column in _q if column.name not in _TEXTS]
 _NAMES = (
     users.c.name.label("analyst"),
     _datasets.c.name.label("dataset"),
@@ -125,27 +141,43 @@ _NAMES = (
 _SOURCE = query.join(users, users.c.id == _q.analyst_id).join(
     _datasets, _datasets.c.id == _q.dataset_id
 )
-_ONE = Hot(
-    select(*_COLUMNS, _q.answer, *_NAMES)
-    .select_from(_SOURCE)
-    .where(_q.id == bindparam("id", type_=UuidBytes()))
-)
-# The columns of a query in a list. The answer is null, because answers may be large and no list
-# shows them.
-_MANY: Select[Any] = select(*_COLUMNS, null().label("answer"), *_NAMES).select_from(_SOURCE)
+_MANY: Select[Any] = select(*_COLUMNS, _q.request, *_NAMES).select_from(_SOURCE)
+
+
+def _unless_long(text: Column[bytes]) -> ColumnElement[bytes | None]:
+    """A text of at most ``longest`` bytes, which is a parameter; null for a longer one."""
+    is_short = func.length(text) <= bindparam("longest", type_=BigInteger)
+    return case((is_short, text)).label(text.name)
+
+
+_SHORT = select(*_COLUMNS, _unless_long(_q.request), *_NAMES).select_from(_SOURCE)
+_HAS_ID = _q.id == bindparam("id", type_=UuidBytes())
+_ONE = Hot(_SHORT.where(_HAS_ID))
+_REPLY = Hot(select(_q.answer_status, _unless_long(_q.answer)).where(_HAS_ID))
 _KEY = (_q.created_us, _q.id)
 #: Pages of the queries of one analyst, newest first, by statements that are compiled once. An index
 #: lists queries by analyst and time, so a page does not read and sort all queries of the analyst.
-_OWN = HotPages(_MANY.where(_q.analyst_id == bindparam("analyst", type_=BigInteger)), _KEY)
+_OWN = HotPages(_SHORT.where(_q.analyst_id == bindparam("analyst", type_=BigInteger)), _KEY)
 
 
 class Queries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, query_id: UUID) -> QueryRow | None:
-        rows = self._database.look_up(_ONE, id=query_id)
+    def find(self, query_id: UUID, longest: int = ANY) -> QueryRow | None:
+        """The query, or None. Raises: LongText if its request has more than ``longest`` bytes."""
+        rows = self._database.look_up(_ONE, id=query_id, longest=longest)
         return QueryRow.of(rows[0]) if rows else None
+
+    def reply(self, query_id: UUID, longest: int = ANY) -> tuple[int, bytes]:
+        """The status and the body of the stored reply of a query that is settled.
+
+        Raises: LongText if the body has more than ``longest`` bytes.
+        """
+        ((status, body),) = self._database.look_up(_REPLY, id=query_id, longest=longest)
+        if body is None:
+            raise LongText
+        return status, body
 
     def page(
         self,
@@ -156,15 +188,19 @@ class Queries:
         datasets: Collection[int] | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        longest: int = ANY,
     ) -> Page[QueryRow]:
-        """Queries by this analyst or on this owner's datasets, newest first, without answers.
+        """Queries by this analyst or on this owner's datasets, newest first.
 
         Returns all queries if neither is given, and the queries of either if both are given.
         ``datasets``: only those on datasets with these ids; None for all.
+        ``longest``: for queries of one analyst alone. Raises LongText if one of their requests has
+        more bytes.
         """
         others = (owner_id, dataset, datasets)
         if analyst_id is not None and all(one is None for one in others):
-            return _OWN.page(self._database, limit, cursor, QueryRow.of, analyst=analyst_id)
+            own = {"analyst": analyst_id, "longest": longest}
+            return _OWN.page(self._database, limit, cursor, QueryRow.of, **own)
         whose = either({_q.analyst_id: analyst_id, _datasets.c.owner_id: owner_id})
         statement = _MANY.where(whose, *equal({_datasets.c.name: dataset}))
         if datasets is not None:

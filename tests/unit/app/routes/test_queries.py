@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -18,7 +19,7 @@ from fastapi.testclient import TestClient
 
 from app.config.settings import Settings
 from app.contract.ids import uuid7
-from app.engine.requests import Priced
+from app.engine.requests import Priced, QueryRequest
 from app.main import create_app
 from app.usecases import queries
 from storage.queries import history
@@ -391,11 +392,48 @@ def test_history_shows_answers_to_their_analyst_alone(shop: Service) -> None:
         assert [item["id"] for item in listed] == ids
         assert {item["question"] for item in listed} == {QUESTION}
         assert all("answer" not in item for item in listed)
-    # A short page of one's own queries is read on the event loop, and a long one in a thread.
-    for limit in (2, queries.SHORT + 1):
-        own = shop("ana", "GET", f"/v1/queries?limit={limit}").json()["items"]
-        assert [item["id"] for item in own] == ids
     assert shop("eve", "GET", "/v1/queries").json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("limit", "longest", "reads_in_thread"),
+    [
+        (queries.SHORT, "a reply", set()),
+        (queries.SHORT + 1, "a reply", {"page"}),
+        (queries.SHORT, "a request", {"reply"}),
+        (queries.SHORT, "nothing", {"page", "find", "reply"}),
+    ],
+)
+def test_long_texts_are_read_beside_the_event_loop(
+    shop: Service,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: int,
+    longest: str,
+    reads_in_thread: set[str],
+) -> None:
+    first, second = ask(shop, "0.2"), ask(shop, "0.3")
+    canonical = QueryRequest.model_validate_json(first.request.content).canonical
+    bytes_of = {"nothing": 0, "a request": len(canonical), "a reply": len(first.content)}
+    assert len(canonical) < len(first.content)
+    monkeypatch.setattr(queries, "SHORT_TEXT", bytes_of[longest])
+    monkeypatch.setattr(queries, "SHORT_REQUEST", bytes_of[longest])
+    threads: dict[str, list[str]] = {name: [] for name in ("page", "find", "reply")}
+
+    def noted(name: str, read: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            threads[name].append(threading.current_thread().name)
+            return read(*args, **options)
+
+        return call
+
+    for name in threads:
+        monkeypatch.setattr(history.Queries, name, noted(name, getattr(history.Queries, name)))
+    listed = shop("ana", "GET", f"/v1/queries?limit={limit}").json()["items"]
+    assert [item["id"] for item in listed] == [second.json()["id"], first.json()["id"]]
+    assert shop("ana", "GET", f"/v1/queries/{first.json()['id']}").content == first.content
+    assert {name for name, used in threads.items() if "AnyIO worker thread" in used[-1:]} == (
+        reads_in_thread
+    )
 
 
 def test_an_answer_of_before_stays_as_it_was_stored(

@@ -18,6 +18,7 @@ from storage.errors import InvalidCursor, PreconditionFailed
 from storage.journal.audit import page_of_lines
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
+from storage.queries.history import LongText
 from tests.support.world import World, allowance, check_invariants, contents, loss, request
 
 
@@ -179,20 +180,37 @@ class TestQueries:
             world.owner.id,
         )
         assert (row.request, row.charge) == ({"kind": "top_k"}, loss("0.1", "0.01"))
-        assert (row.status, row.answer, row.created_us) == (
-            "running",
-            None,
-            reservation.reserved_us,
-        )
+        assert (row.status, row.created_us) == ("running", reservation.reserved_us)
         release_us = world.now()
         world.ledger.settle(reservation, status=201, body=b"answer", release_us=release_us)
         row = world.queries.find(reservation.query_id)
         assert row is not None
-        assert (row.status, row.answer_status, row.answer) == ("answered", 201, b"answer")
-        assert row.release_us == release_us
+        assert (row.status, row.release_us) == ("answered", release_us)
+        assert world.queries.reply(reservation.query_id) == (201, b"answer")
         assert world.queries.find(uuid4()) is None
 
-    def test_lists_are_scoped_and_paged_without_answers(self, world: World) -> None:
+    def test_texts_of_more_bytes_than_the_reader_wants_are_refused(self, world: World) -> None:
+        dataset, analyst = world.ready()
+        reservation = world.ledger.reserve(request(dataset, analyst))
+        assert isinstance(reservation, Reservation)
+        id, now = reservation.query_id, world.now()
+        world.ledger.settle(reservation, status=201, body=b"answer", release_us=now)
+        of_request, of_reply = len(request(dataset, analyst).request), len(b"answer")
+        row = world.queries.find(id, of_request)
+        assert row is not None
+        assert row.id == id
+        assert world.queries.reply(id, of_reply) == (201, b"answer")
+        page = partial(world.queries.page, analyst_id=analyst.id)
+        assert [row.id for row in page(longest=of_request).items] == [id]
+        for read in (
+            lambda: world.queries.find(id, of_request - 1),
+            lambda: world.queries.reply(id, of_reply - 1),
+            lambda: page(longest=of_request - 1),
+        ):
+            with pytest.raises(LongText):
+                read()
+
+    def test_lists_are_scoped_and_paged(self, world: World) -> None:
         dataset, ada = world.ready()
         bob = world.analyst()
         world.grant(dataset, bob, loss(1))
@@ -204,7 +222,7 @@ class TestQueries:
             ids.append(reservation.query_id)
         mine = world.queries.page(analyst_id=ada.id, limit=2)
         assert [row.id for row in mine.items] == [ids[3], ids[2]]
-        assert {(row.status, row.answer) for row in mine.items} == {("failed", None)}
+        assert {row.status for row in mine.items} == {"failed"}
         rest = world.queries.page(analyst_id=ada.id, limit=2, cursor=mine.next)
         assert ([row.id for row in rest.items], rest.next) == ([ids[0]], None)
         assert len(world.queries.page(owner_id=world.owner.id).items) == 4
