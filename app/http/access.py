@@ -15,6 +15,7 @@ from app.config.roles import ROLES as ROLES
 from app.config.roles import Role as Role
 from app.contract.errors import Unauthenticated
 from app.http.dependencies import services_of
+from app.http.headers import header
 from app.identity.callers import Caller as Caller
 from app.usecases.people.sessions import caller_of_credential
 
@@ -52,7 +53,7 @@ anyone = DependsMarker(Access(frozenset(), public=True))
 
 async def authenticate(request: Request) -> Caller:
     """The caller whose key or token is in the request's header. Raises: Unauthenticated."""
-    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
+    scheme, _, credential = (header(request, b"authorization") or "").partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthenticated
     return await caller_of_credential(services_of(request), credential.strip())

@@ -8,6 +8,7 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 
 from app.contract.errors import BodyTooLarge, BodyTooSlow, UnsupportedMediaType
+from app.http.headers import header
 
 #: ``app.http.protocol`` sets this flag in ``scope["state"]`` once the whole body has arrived. Such
 #: a body is read without a timer, because it can no longer be slow.
@@ -36,10 +37,11 @@ async def read(request: Request, media_type: str, limit: int, seconds: float) ->
 
     Raises: BodyTooLarge, BodyTooSlow; UnsupportedMediaType for a body of another media type.
     """
-    length = request.headers.get("content-length", "")
+    length = header(request, b"content-length") or ""
     if length.isdecimal() and int(length[:20]) > limit:
         raise BodyTooLarge(limit)
-    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+    encoding = header(request, b"content-encoding") or "identity"
+    if encoding.strip().lower() != "identity":
         raise UnsupportedMediaType("bodies without Content-Encoding")
     chunks, size, more = [], 0, True
     try:
@@ -59,7 +61,7 @@ async def read(request: Request, media_type: str, limit: int, seconds: float) ->
                     raise BodyTooLarge(limit)
     except TimeoutError:
         raise BodyTooSlow from None
-    sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    sent = (header(request, b"content-type") or "").partition(";")[0].strip().lower()
     if size and sent != media_type:
         raise UnsupportedMediaType(media_type)
     return b"".join(chunks)

@@ -47,6 +47,7 @@ from app.http.declarations import (
     declared,
 )
 from app.http.dependencies import services_of
+from app.http.headers import header
 from storage.errors import NotFound
 
 #: The form of every variable part of a path: a name, an id of a key or query, or a problem type.
@@ -137,7 +138,7 @@ class Route(APIRoute):
 
     async def body(self, request: Request) -> bytes:
         """The bytes of the body. Raises: NotAcceptable first, then the errors of ``read``."""
-        accept = request.headers.get("accept")
+        accept = header(request, b"accept")
         media_type = self.formats.media_type(request) if self.formats else self._media_type()
         if accept and not admits(accept, media_type):
             raise NotAcceptable

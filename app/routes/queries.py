@@ -31,6 +31,7 @@ from app.http.dependencies import (
     ServicesDep,
     services_of,
 )
+from app.http.headers import header
 from app.http.route import router
 from app.queries import FORMATS, QUERY_KINDS, FormatName, example_reply
 from app.usecases import queries
@@ -108,13 +109,13 @@ async def submit(
     http: Request, request: QueryRequest = BodyParameter(openapi_examples=EXAMPLES)
 ) -> Response:
     """Answer one query, charging the analyst's account for its dataset exactly ``epsilon``."""
-    key, prefer = (http.headers.get(name) for name in ("Idempotency-Key", "Prefer"))
+    key = header(http, b"idempotency-key")
     if key is not None and not _KEY.fullmatch(key):
         raise InvalidRequest.at(
             "header", "Idempotency-Key", type="key", msg="1 to 255 printable ASCII characters"
         )
     services, caller = services_of(http), http.state.caller
-    reply = await queries.ask(services, caller, request, key, waiting(prefer))
+    reply = await queries.ask(services, caller, request, key, waiting(header(http, b"prefer")))
     media_type = "application/json" if reply.status < 400 else "application/problem+json"
     return Response(reply.body, reply.status, dict(reply.headers), media_type)
 

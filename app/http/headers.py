@@ -1,0 +1,16 @@
+"""One header of a request, in less time than the framework takes.
+
+Starlette's mapping takes a twentieth of the time of a replay for the seven headers that a query has
+read, because it encodes each name and searches through three calls.
+"""
+
+from starlette.requests import HTTPConnection
+
+
+def header(request: HTTPConnection, name: bytes) -> str | None:
+    """The first header of this name, which is in lower case; None if there is none."""
+    for key, value in request.scope["headers"]:
+        if key == name:
+            text: str = value.decode("latin-1")
+            return text
+    return None
