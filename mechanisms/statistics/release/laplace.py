@@ -21,6 +21,8 @@ from mechanisms.statistics.release.mechanism import WIDTHS, Accuracy, Answer, sh
 from mechanisms.statistics.statistic import Measurement, Part, Statistic
 from mechanisms.statistics.sums import Mean
 
+Interval = tuple[Fraction, Fraction]
+
 
 class Laplace(AddedNoise):
     """ε-DP by discrete Laplace noise on the grid of each part, at an equal share of the loss."""
@@ -74,17 +76,18 @@ class Laplace(AddedNoise):
         dataset = context.dataset
         plans = self.plans(statistic, dataset, context.loss)
         released = self.released(plans, context)
-        numbers = [
+        intervals = [
             _interval(part, dataset, plan, spent, value)
             for (part, spent, plan), value in zip(plans, released, strict=True)
         ]
         raw = statistic.raw(dataset, released)
         value = statistic.inside(dataset, raw)
-        low, high = _ends(statistic, dataset, plans, released, numbers[0])
+        low, high = _ends(statistic, dataset, plans, released, intervals[0])
         number = Number(value, min(low, value), max(high, value), None if value == raw else raw)
         if len(plans) == 1:
             return Answer(number)
         assert isinstance(statistic, Mean), "only means have several parts"
+        numbers = [Number(one, *ends) for one, ends in zip(released, intervals, strict=True)]
         origin = statistic.origin(dataset, plans[0][2])
         return Answer(number, dict(zip(("sum", "count"), numbers, strict=True)), {"sum": origin})
 
@@ -142,10 +145,10 @@ def _error(loss: PrivacyLoss, plan: Plan) -> Fraction:
 
 def _interval(
     part: Part, dataset: Dataset, plan: Plan, loss: PrivacyLoss, value: Fraction
-) -> Number:
-    """The released number of a part with its interval, which allows for rounding down."""
+) -> Interval:
+    """The interval of the released number of a part, which allows for rounding down."""
     error = _error(loss, plan)
-    return Number(value, value - error, value + error + part.excess(dataset, plan))
+    return value - error, value + error + part.excess(dataset, plan)
 
 
 def _ends(
@@ -153,9 +156,9 @@ def _ends(
     dataset: Dataset,
     plans: Plans,
     released: Sequence[Fraction],
-    first: Number,
-) -> tuple[Fraction, Fraction]:
-    """The ends of the interval of a statistic, given that of its first part."""
+    first: Interval,
+) -> Interval:
+    """The interval of a statistic, given that of its first part."""
     if isinstance(statistic, Mean):
         if not plans[0][2].cap:
             # Both public bounds of the attribute are rounded to the same grid step, so the released
@@ -164,19 +167,18 @@ def _ends(
         if len(plans) > 1:
             origin = statistic.origin(dataset, plans[0][2])
             return _mean_ends(statistic, dataset, plans, released, origin)
-    low, high = first.low, first.high
-    assert low is not None and high is not None  # noqa: PT018 - both or neither
+    low, high = first
     if not isinstance(statistic, Part):
         # The statistic is computed from a single released part. The answer is a public linear
         # function of the part, and the same function gives the interval's ends.
         raw, factor = statistic.raw(dataset, released), statistic.factor(dataset)
-        low, high = (raw + (end - first.value) * factor for end in (low, high))
-    return statistic.inside(dataset, Fraction(low)), statistic.inside(dataset, Fraction(high))
+        low, high = (raw + (end - released[0]) * factor for end in first)
+    return statistic.inside(dataset, low), statistic.inside(dataset, high)
 
 
 def _mean_ends(
     mean: Mean, dataset: Dataset, plans: Plans, released: Sequence[Fraction], origin: Fraction
-) -> tuple[Fraction, Fraction]:
+) -> Interval:
     (_, spent, total), (_, spent_on_count, count) = plans
     pair = NoisyPair(
         total=float(released[0]),
