@@ -57,8 +57,9 @@ def create_app(settings: Settings, opener: Opener = opened, *, fast_lane: bool =
         # The application gets the route objects themselves. ``include_router`` would copy them for
         # each application, which takes ten times as long as the rest of this function.
         routes=[route for router in (*ROUTERS, agents) for route in router.routes],
-        # All telemetry is turned off explicitly. Environment variables could otherwise enable
-        # traces, which would contain exception texts and request bodies.
+        # FastAPI's own telemetry is turned off; that of ``app.telemetry`` takes its place. Danger:
+        # environment variables could otherwise enable FastAPI's traces, which contain the texts of
+        # exceptions and the bodies of requests.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     handlers.install(app, metrics, openapi.route_of(app, "POST", PATH) if fast_lane else None)

@@ -21,9 +21,10 @@ from mechanisms.model.release import Release
 from storage.ledger.requests import Reservation
 
 #: The number of the present rules for the text of a request; it is stored with each request. It is
-#: raised when a default changes. ``Query.in_form`` then restores the older default, so that a retry
-#: of an older request still has the same text. The value ``auto`` came with number 2, the field
-#: ``passes`` with 3, and with 4 forests of fewer trees.
+#: raised when a default of a query changes or a field is added. ``Query.in_form`` then restores the
+#: older default, so that a retry of an older request still has the same text. With number 2, fields
+#: of selections got the default ``auto``; with 3, Pareto scores got the field ``passes``; with 4,
+#: forests have four trees by default in place of eight.
 FORM = 4
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

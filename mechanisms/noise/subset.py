@@ -49,10 +49,11 @@ _CERTAIN = 256.0
 #: A number slightly above ln 2. Coins of shell j must show heads with a probability below 2^−j.
 #: They do if the logarithm of their odds against heads is at least j times this number.
 _SHELL = 0.6931471806
-#: Danger: the logarithm of the odds against heads, y = λ·gap + ln θ, may be a small difference of
-#: two large numbers. Its error in doubles is at most this share of 1 + |y| + |λ·gap|. The share
-#: itself bounds the relative error of the probability of heads for a given y. Libraries err far
-#: less.
+#: A bound on two errors of doubles. λ is the rate of the draw, and θ divides the odds of all coins.
+#: Danger: the logarithm of the odds that a candidate's coin does not show heads, y = λ·gap + ln θ,
+#: may be a small difference of two large numbers: its error is at most this bound times
+#: 1 + |y| + |λ·gap|. The probability of heads that follows from y has at most this relative error.
+#: The exponential functions of NumPy and numba err far less.
 _ERROR = 2.0**-40
 _UNIT = 2.0**-64
 _WORD = 64

@@ -265,7 +265,7 @@ class Datasets:
         with self._files.keep_labels(labels) as folder:
             self._database.write(lambda connection: work(connection, folder))
 
-    # ---------------------------------------------------------------- records
+    # ---------------------------------------------------------------- uploads and versions
 
     def begin_upload(self, name: str, *, actor: User, created_us: int | None = None) -> int:
         """The id of a new upload. ``keep_upload`` must follow every few seconds.

@@ -33,9 +33,10 @@ class _OpenVersion(NamedTuple):
     records: Records
     folder: Path
     manifest: bytes
-    #: The instant of the monotonic clock, in seconds, from which queries may read the version.
-    #: Danger: the time to open a version depends on its records. So if another process published
-    #: the version, this instant is one that does not depend on the records.
+    #: The instant of the monotonic clock, in seconds, from which queries may read the version. If
+    #: this process published the version, it is the publication, which everyone sees anyway.
+    #: Danger: the time to open a version that another process published depends on its records. It
+    #: becomes visible at the next multiple of a public interval, so that this time does not show.
     visible_from: float
 
 

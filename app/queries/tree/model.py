@@ -13,7 +13,9 @@ from app.queries.tree.branches import Count, intervals, value_of
 
 Model = Mapping[str, Any]
 
-#: Lengths in SVG units: a line of text, the column of the values, that of a class, and its bar.
+#: Lengths in the drawing of a naive Bayes model, in SVG units: the height of a line of text; the
+#: widths of the column with the values of the attributes, of a column of numbers (one per class),
+#: and of the longest bar in it; and the margin.
 LINE, LABEL, COLUMN, BAR, PAD = 20, 200, 170, 110, 10
 LONGEST_LABEL, LONGEST_CLASS = 26, 20
 
