@@ -17,7 +17,8 @@ RUN find /opt/venv \( -type d -name tests -o -path '*/pyarrow/include' -o -path 
       ! -regex '.*/(s3|signin|sso|sso-oidc|sts)' -prune -exec rm -rf {} + \
     && /opt/venv/bin/pip uninstall --yes --quiet setuptools pip
 ENV NUMBA_CACHE_DIR=/opt/kernels PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1 \
-    PYTHONMALLOC=malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+    PYTHONMALLOC=malloc \
+    GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456
 COPY accounting ./accounting
 COPY mechanisms ./mechanisms
 COPY storage ./storage
@@ -39,7 +40,8 @@ COPY --from=build /srv /srv
 COPY --from=build --chown=999 /opt/kernels /opt/kernels
 ENV PATH=/opt/venv/bin:$PATH PYTHONPATH=/srv:/srv/client PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 \
     NUMBA_CACHE_DIR=/opt/kernels PURSE_DATA=/data \
-    PYTHONMALLOC=malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+    PYTHONMALLOC=malloc \
+    GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456
 USER 999
 # /opt/kernels is a volume because a processor unlike the builder's compiles its own kernels there:
 # the root file system may then be read-only.

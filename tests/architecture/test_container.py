@@ -243,25 +243,64 @@ def test_every_process_of_the_cluster_has_its_own_role_and_no_other() -> None:
     assert "volumes" not in SERVICES["scheduler"]
 
 
-def test_objects_lie_in_huge_pages_from_a_checkout_and_from_the_image() -> None:
-    exported = "PYTHONMALLOC=malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1"
-    assert f"\nexport {exported}\n" in (ROOT / "run").read_text("utf-8")
+#: The variables by which a process allocates memory, in ``run`` and in the image.
+KEPT = "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=268435456"
+ALLOCATION = {
+    "PYTHONMALLOC": "malloc",
+    "GLIBC_TUNABLES": f"glibc.malloc.hugetlb=1:{KEPT}",
+}
+
+
+def test_processes_of_a_checkout_and_of_the_image_allocate_alike() -> None:
+    exported = [f"{name}={value}" for name, value in ALLOCATION.items()]
+    run = (ROOT / "run").read_text("utf-8")
+    assert "".join(f"\nexport {one}" for one in exported) + "\n" in run
     # One build stage times the compiled kernels and the other runs the service, so both need the
     # same settings of memory allocation.
     stages = DOCKERFILE.split("\nFROM ")[1:]
-    assert [stage.count(exported) for stage in stages] == [1, 1]
-    offered = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    if not offered.exists() or "[never]" in offered.read_text():
-        pytest.skip("this machine has no huge pages")
+    for one in exported:
+        assert [stage.count(f" {one}") for stage in stages] == [1, 1]
+
+
+def said_with(variables: dict[str, str], program: str) -> str:
+    """The output of a Python program under these variables; needs glibc from 2.35 on."""
     libc, release = platform.libc_ver()
     if libc != "glibc" or tuple(map(int, release.split("."))) < (2, 35):
         pytest.skip("only glibc from 2.35 on allocates in huge pages")
+    command = [sys.executable, "-c", program]
+    said = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    return said.stdout
+
+
+def test_objects_lie_in_huge_pages() -> None:
+    offered = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not offered.exists() or "[never]" in offered.read_text():
+        pytest.skip("this machine has no huge pages")
     objects = (
         "kept = [str(n) for n in range(500_000)]; print(open('/proc/self/smaps_rollup').read())"
     )
-    variables = dict(one.split("=", 1) for one in exported.split())
-    said = subprocess.run(
-        [sys.executable, "-c", objects], env=variables, capture_output=True, text=True, check=True
-    )
-    (kilobytes,) = re.findall(r"AnonHugePages: +(\d+) kB", said.stdout)
+    (kilobytes,) = re.findall(r"AnonHugePages: +(\d+) kB", said_with(ALLOCATION, objects))
     assert int(kilobytes) > 20_000
+
+
+def test_freed_memory_is_used_again_without_page_faults() -> None:
+    program = """
+import resource
+import numpy as np
+
+def use():
+    for _ in range(100):
+        arrays = [np.ones(1 << 17) for _ in range(8)]
+        del arrays
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+use()
+before = faults()
+use()
+print(faults() - before)
+"""
+    assert int(said_with(ALLOCATION, program)) < 50
+    given_back = {**ALLOCATION, "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+    assert int(said_with(given_back, program)) > 100, "glibc keeps freed memory by itself now"
