@@ -318,6 +318,7 @@ def _machine() -> dict[str, Any]:
         "processors": len(os.sched_getaffinity(0)),
         "kernels": KERNELS,
         "work": _statements(),
+        "memory": [os.environ.get(name) for name in ("PYTHONMALLOC", "GLIBC_TUNABLES")],
         "versions": [__version__, platform.python_version(), np.__version__, numba.__version__],
     }
 

@@ -61,8 +61,9 @@ def test_a_machine_is_measured_once(measured: list[Speeds], tmp_path: Path) -> N
     assert len(measured) == 1
     path = tmp_path / "kernels" / FILE
     (stored,) = json.loads(path.read_text())
-    # Stored speeds do not count for another machine, other kernels or other statements of work.
-    for name in ("processors", "kernels", "work"):
+    # Stored speeds do not count for another machine, other kernels, other statements of work or
+    # another way to allocate memory.
+    for name in ("processors", "kernels", "work", "memory"):
         other = {**stored, "machine": {**stored["machine"], name: "other"}}
         path.write_text(json.dumps([other]))
         latest = speeds_of_machine()
@@ -70,7 +71,7 @@ def test_a_machine_is_measured_once(measured: list[Speeds], tmp_path: Path) -> N
         assert speeds_of_machine() == latest
     path.write_text("{")
     speeds_of_machine()
-    assert len(measured) == 5
+    assert len(measured) == 6
     assert speeds_of_machine() == measured[-1]
 
 
