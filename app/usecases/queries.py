@@ -1,11 +1,10 @@
 """Queries: ask a query, wait for it, look it up, list the history, cancel it."""
 
 import json
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from starlette.concurrency import run_in_threadpool
@@ -13,7 +12,6 @@ from starlette.concurrency import run_in_threadpool
 from app.contract.errors import NotAcceptable, UnsupportedQuery
 from app.contract.models import Listing
 from app.contract.queries import QueryOut
-from app.engine.execution import inline_if_embedded
 from app.engine.reply import Reply as Reply
 from app.engine.requests import QueryRequest as QueryRequest
 from app.engine.requests import written
@@ -25,16 +23,13 @@ from app.usecases.services import Services
 from app.usecases.visibility import listing_scope, require
 from storage.database.pages import Page
 from storage.errors import NotFound, StillRunning
-from storage.queries.history import ANY, MINUTE_US, LongText, QueryRow
+from storage.queries.history import MINUTE_US, QueryRow
 
-T = TypeVar("T")
-
-#: The most queries of a page, and the most bytes of the request of each, that are read where a
-#: look-up is: on SQLite on the event loop. A thread would wait for the interpreter lock longer than
-#: such a page takes, about 40 µs a query.
-SHORT, SHORT_REQUEST = 50, 2048
-#: The same for one query: the most bytes of its request, and of its stored reply.
-SHORT_TEXT = 64 * 1024
+#: What is read on the event loop where the database is SQLite: at most so many queries of so many
+#: datasets, with so many bytes of requests and stored replies together. A thread would wait for the
+#: interpreter lock longer than such a read takes, about 40 µs a query. Danger: the event loop
+#: answers nobody while it reads a long text, parses it or opens the description of a dataset.
+SHORT, DATASETS, BYTES = 50, 8, 64 * 1024
 
 
 @dataclass(frozen=True)
@@ -109,35 +104,21 @@ async def history(
     # Only the queries of one analyst can be read in the order of an index. All others must be
     # sorted, so they need one of the few slots for long reads.
     is_in_order = scope.keys() == {"analyst_id"} and dataset is None
-    page = partial(services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor)
-    whole = partial(_page, services, caller, page)
-    if is_in_order and limit <= SHORT:
-        return await _in_brief(services, whole, SHORT_REQUEST)
+    read = partial(services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor)
+    if is_in_order and limit <= SHORT and services.database.embedded:
+        is_short = services.queries.bytes_of_page(caller.id, limit, cursor) <= BYTES
+        page = read() if is_short else None
+        if page is not None and len({row.dataset_id for row in page.items}) <= DATASETS:
+            return _listing(services, caller, page)
     with nullcontext() if is_in_order else services.reads.slot(caller.id):
-        return await run_in_threadpool(whole)
+        return await run_in_threadpool(lambda: _listing(services, caller, read()))
 
 
-async def _in_brief(services: Services, read: Callable[[int], T], longest: int) -> T:
-    """Reads where a look-up is read if no text has more than ``longest`` bytes, else in a thread.
-
-    Danger: the event loop answers nobody while it reads a long text or parses it.
-    """
-    try:
-        return await inline_if_embedded(services.database, read, longest)
-    except LongText:
-        return await run_in_threadpool(read, ANY)
-
-
-def _page(
-    services: Services,
-    caller: Caller,
-    read: Callable[..., Page[QueryRow]],
-    longest: int = ANY,
-) -> Listing[QueryOut]:
-    """One page as the caller may see it. Raises: LongText."""
-    page, questions = read(longest=longest), Questions(services)
-    seen = [_view(services, caller, questions, row) for row in page.items]
-    return Listing(items=[view for _, view in seen], next=page.next)
+def _listing(services: Services, caller: Caller, page: Page[QueryRow]) -> Listing[QueryOut]:
+    """One page as the caller may see it, each query with its question."""
+    questions = Questions(services)
+    seen = [_seen(services, caller, row) for row in page.items]
+    return Listing(items=[QueryOut.of(row, questions.of(row)) for row in seen], next=page.next)
 
 
 async def look_up(
@@ -149,31 +130,49 @@ async def look_up(
     """
     require(caller, "analyst", "owner", "auditor")
     id = _id_of(query_id)
-    read = partial(_one, services, caller, id)
-    row, view = await _in_brief(services, read, SHORT_TEXT)
+    row, view, stored = await _one(services, caller, id)
     # Only callers who may see the answer can wait. For others, the end of the wait would reveal the
     # deadline of the query.
     is_own = _may_see_answer(row, caller)
     if row.status == "running" and wait is not None and is_own:
         await services.answering.wait_for(id, wait)
-        row, view = await _in_brief(services, read, SHORT_TEXT)
-    if row.status == "answered" and is_own:
-        _, stored = await _in_brief(services, partial(services.queries.reply, id), SHORT_TEXT)
-        return QueryView(view, stored, None)
+        row, view, stored = await _one(services, caller, id)
     if row.status != "running":
-        return QueryView(view, None, None)
+        return QueryView(view, stored, None)
     elapsed = max(0.0, (row.now_us - row.created_us) / 1e6)
     if is_own:
         return QueryView(view, None, services.answering.progress(id, elapsed))
     return QueryView(view, None, {"elapsed": elapsed, "expected": elapsed + MINUTE_US / 1e6})
 
 
-def _one(services: Services, caller: Caller, id: UUID, longest: int) -> tuple[QueryRow, QueryOut]:
-    """One query as the caller may see it, with its view. Raises: NotFound, LongText."""
-    row = services.queries.find(id, longest)
-    if row is None or not _may_see(row, caller):
-        raise NotFound
-    return _view(services, caller, Questions(services), row)
+One = tuple[QueryRow, QueryOut, bytes | None]
+
+
+async def _one(services: Services, caller: Caller, id: UUID) -> One:
+    """One query as the caller may see it, its view, and the reply with its answer if there is one.
+
+    Raises: NotFound.
+    """
+    if services.database.embedded:
+        short = services.queries.find_short(id, caller.id, BYTES)
+        if short is not None and _is_own(short, caller):
+            return _view(services, caller, short)
+
+    def whole() -> One:
+        row = services.queries.find(id)
+        if row is None or not _may_see(row, caller):
+            raise NotFound
+        return _view(services, caller, row)
+
+    return await run_in_threadpool(whole)
+
+
+def _view(services: Services, caller: Caller, row: QueryRow) -> One:
+    """What ``_one`` returns, for a row that the caller may see."""
+    seen, stored = _seen(services, caller, row), None
+    if seen.status == "answered" and _may_see_answer(seen, caller):
+        _, stored = services.queries.reply(seen.id)
+    return seen, QueryOut.of(seen, Questions(services).of(seen)), stored
 
 
 async def released_reply(services: Services, caller: Caller, query_id: str) -> bytes:
@@ -212,14 +211,6 @@ def _seen(services: Services, caller: Caller, row: QueryRow) -> QueryRow:
     if _may_see_answer(row, caller):
         return services.answering.as_seen(row)
     return row.by_the_minute()
-
-
-def _view(
-    services: Services, caller: Caller, questions: Questions, row: QueryRow
-) -> tuple[QueryRow, QueryOut]:
-    """The row as the caller may see it, and its view with its question."""
-    seen = _seen(services, caller, row)
-    return seen, QueryOut.of(seen, questions.of(seen))
 
 
 def _id_of(query_id: str) -> UUID:

@@ -8,17 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ColumnElement,
-    Select,
-    bindparam,
-    case,
-    func,
-    select,
-    tuple_,
-)
+from sqlalchemy import BigInteger, ColumnElement, Select, bindparam, func, select, tuple_
 
 from accounting.measures import MEASURES
 from accounting.privacy_loss import PrivacyLoss
@@ -29,17 +19,12 @@ from storage.database.statements import Hot, read_id
 from storage.database.tables import dataset as _datasets
 from storage.database.tables import query, users
 from storage.database.types import UuidBytes
+from storage.errors import StillRunning
 from storage.ledger.requests import QueryState
 
 Status = Literal["running", "answered", "failed", "cancelled"]
 #: A minute in microseconds.
 MINUTE_US = 60_000_000
-#: More bytes than any stored text has.
-ANY = 2**62
-
-
-class LongText(Exception):
-    """A stored text has more bytes than the reader wants; it was not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +52,7 @@ class QueryRow:
 
     @classmethod
     def of(cls, row: Any) -> QueryRow:
-        """Makes the query from a selected row. Raises: LongText."""
-        if row.request is None:
-            raise LongText
+        """Makes the query from a row with the columns of ``_MANY``."""
         whole = read_as(
             cls,
             row,
@@ -129,8 +112,7 @@ def latest_minute() -> ColumnElement[int]:
 
 
 _q, _each = query.c, query.alias("each")
-_TEXTS = ("request", "answer", "answer_hash", "body_hash")
-_COLUMNS = [column for column in _q if column.name not in _TEXTS]
+_COLUMNS = [column for column in _q if column.name not in ("answer", "answer_hash", "body_hash")]
 _NAMES = (
     users.c.name.label("analyst"),
     _datasets.c.name.label("dataset"),
@@ -141,43 +123,58 @@ _NAMES = (
 _SOURCE = query.join(users, users.c.id == _q.analyst_id).join(
     _datasets, _datasets.c.id == _q.dataset_id
 )
-_MANY: Select[Any] = select(*_COLUMNS, _q.request, *_NAMES).select_from(_SOURCE)
-
-
-def _unless_long(text: Column[bytes]) -> ColumnElement[bytes | None]:
-    """A text of at most ``longest`` bytes, which is a parameter; null for a longer one."""
-    is_short = func.length(text) <= bindparam("longest", type_=BigInteger)
-    return case((is_short, text)).label(text.name)
-
-
-_SHORT = select(*_COLUMNS, _unless_long(_q.request), *_NAMES).select_from(_SOURCE)
+_MANY: Select[Any] = select(*_COLUMNS, *_NAMES).select_from(_SOURCE)
 _HAS_ID = _q.id == bindparam("id", type_=UuidBytes())
-_ONE = Hot(_SHORT.where(_HAS_ID))
-_REPLY = Hot(select(_q.answer_status, _unless_long(_q.answer)).where(_HAS_ID))
+_OF_ANALYST = _q.analyst_id == bindparam("analyst", type_=BigInteger)
+#: The bytes of the request and of the stored reply. SQLite takes lengths from the head of a row.
+#: Columns behind a long text take time, because SQLite reaches them through all pages of the text.
+_BYTES = func.length(_q.request) + func.coalesce(func.length(_q.answer), 0)
+_IS_SHORT = bindparam("longest", type_=BigInteger) >= _BYTES
+_ONE = Hot(_MANY.where(_HAS_ID))
+_SHORT = Hot(_MANY.where(_HAS_ID, _OF_ANALYST, _IS_SHORT))
+_REPLY = Hot(
+    select(_q.answer_status, _q.answer).where(
+        _HAS_ID, _q.state == int(QueryState.SETTLED), _q.release_us <= now_us()
+    )
+)
 _KEY = (_q.created_us, _q.id)
 #: Pages of the queries of one analyst, newest first, by statements that are compiled once. An index
 #: lists queries by analyst and time, so a page does not read and sort all queries of the analyst.
-_OWN = HotPages(_SHORT.where(_q.analyst_id == bindparam("analyst", type_=BigInteger)), _KEY)
+_OWN = HotPages(_MANY.where(_OF_ANALYST), _KEY)
+_OWN_BYTES = HotPages(select(_BYTES.label("bytes"), *_KEY).where(_OF_ANALYST), _KEY)
 
 
 class Queries:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, query_id: UUID, longest: int = ANY) -> QueryRow | None:
-        """The query, or None. Raises: LongText if its request has more than ``longest`` bytes."""
-        rows = self._database.look_up(_ONE, id=query_id, longest=longest)
+    def find(self, query_id: UUID) -> QueryRow | None:
+        rows = self._database.look_up(_ONE, id=query_id)
         return QueryRow.of(rows[0]) if rows else None
 
-    def reply(self, query_id: UUID, longest: int = ANY) -> tuple[int, bytes]:
-        """The status and the body of the stored reply of a query that is settled.
+    def find_short(self, query_id: UUID, analyst_id: int, longest: int) -> QueryRow | None:
+        """The query if this analyst sent it and its texts have at most ``longest`` bytes together.
 
-        Raises: LongText if the body has more than ``longest`` bytes.
+        The texts are its request and its stored reply.
         """
-        ((status, body),) = self._database.look_up(_REPLY, id=query_id, longest=longest)
-        if body is None:
-            raise LongText
+        values = {"id": query_id, "analyst": analyst_id, "longest": longest}
+        rows = self._database.look_up(_SHORT, **values)
+        return QueryRow.of(rows[0]) if rows else None
+
+    def reply(self, query_id: UUID) -> tuple[int, bytes]:
+        """The status and the body of the stored reply. Raises: StillRunning before its release."""
+        rows = self._database.look_up(_REPLY, id=query_id)
+        if not rows:
+            raise StillRunning(query_id)
+        ((status, body),) = rows
         return status, body
+
+    def bytes_of_page(self, analyst_id: int, limit: int, cursor: str | None) -> int:
+        """The bytes of all requests and stored replies on a page of this analyst's queries."""
+        sizes = _OWN_BYTES.page(
+            self._database, limit, cursor, lambda row: int(row.bytes), analyst=analyst_id
+        )
+        return sum(sizes.items)
 
     def page(
         self,
@@ -188,19 +185,15 @@ class Queries:
         datasets: Collection[int] | None = None,
         limit: int = 50,
         cursor: str | None = None,
-        longest: int = ANY,
     ) -> Page[QueryRow]:
         """Queries by this analyst or on this owner's datasets, newest first.
 
         Returns all queries if neither is given, and the queries of either if both are given.
         ``datasets``: only those on datasets with these ids; None for all.
-        ``longest``: for queries of one analyst alone. Raises LongText if one of their requests has
-        more bytes.
         """
         others = (owner_id, dataset, datasets)
         if analyst_id is not None and all(one is None for one in others):
-            own = {"analyst": analyst_id, "longest": longest}
-            return _OWN.page(self._database, limit, cursor, QueryRow.of, **own)
+            return _OWN.page(self._database, limit, cursor, QueryRow.of, analyst=analyst_id)
         whose = either({_q.analyst_id: analyst_id, _datasets.c.owner_id: owner_id})
         statement = _MANY.where(whose, *equal({_datasets.c.name: dataset}))
         if datasets is not None:

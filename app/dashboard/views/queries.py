@@ -1,5 +1,6 @@
 """The pages of queries: running queries, the history, and one query with its answer."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Literal
 from uuid import UUID
@@ -124,6 +125,8 @@ async def _running(visit: Visit, listed: list[QueryOut]) -> list[Running]:
     running = []
     for query in listed:
         if query.status == "running":
+            # A look-up may run on the event loop, which serves others in between.
+            await asyncio.sleep(0)
             view = await visit.run(queries.look_up, query.id)
             if view.progress is not None:
                 running.append(Running(query, view.progress))

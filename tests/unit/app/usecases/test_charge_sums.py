@@ -197,7 +197,7 @@ def test_a_history_that_must_be_sorted_takes_a_slot(
         reads=Reads(per_caller=1),
         queries=SimpleNamespace(page=lambda **_: Page([], None)),
         datasets=SimpleNamespace(find=None),
-        database=SimpleNamespace(embedded=True),
+        database=SimpleNamespace(embedded=False),
     )
     caller: Any = SimpleNamespace(id=1, roles=frozenset(roles), scope=WHOLE)
     with services.reads.slot(1), pytest.raises(RateLimited) if limited else nullcontext():

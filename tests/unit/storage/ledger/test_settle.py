@@ -58,6 +58,8 @@ def test_nothing_is_visible_before_the_release_instant(world: World) -> None:
     assert all(row is not None for row in seen)
     for row in seen:
         assert (row.status, row.release_us) == ("running", None)
+        with pytest.raises(StillRunning):
+            world.queries.reply(row.id)
 
     assert world.ledger.settle(running, status=201, body=b"early", release_us=instant)
     for call in (

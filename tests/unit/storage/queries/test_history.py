@@ -14,11 +14,10 @@ from accounting.account import AccountRank
 from accounting.errors import BelowSpent
 from storage.database import tables
 from storage.database.tables import journal
-from storage.errors import InvalidCursor, PreconditionFailed
+from storage.errors import InvalidCursor, PreconditionFailed, StillRunning
 from storage.journal.audit import page_of_lines
 from storage.ledger.ledger import Reservation
 from storage.queries.entry_pages import page_of_entries
-from storage.queries.history import LongText
 from tests.support.world import World, allowance, check_invariants, contents, loss, request
 
 
@@ -189,26 +188,29 @@ class TestQueries:
         assert world.queries.reply(reservation.query_id) == (201, b"answer")
         assert world.queries.find(uuid4()) is None
 
-    def test_texts_of_more_bytes_than_the_reader_wants_are_refused(self, world: World) -> None:
+    def test_a_query_is_short_by_the_bytes_of_its_texts(self, world: World) -> None:
         dataset, analyst = world.ready()
-        reservation = world.ledger.reserve(request(dataset, analyst))
+        query = request(dataset, analyst)
+        reservation = world.ledger.reserve(query)
         assert isinstance(reservation, Reservation)
-        id, now = reservation.query_id, world.now()
-        world.ledger.settle(reservation, status=201, body=b"answer", release_us=now)
-        of_request, of_reply = len(request(dataset, analyst).request), len(b"answer")
-        row = world.queries.find(id, of_request)
+        id, length = reservation.query_id, len(query.request)
+        with pytest.raises(StillRunning):
+            world.queries.reply(id)
+        assert world.queries.bytes_of_page(analyst.id, 1, None) == length
+        world.ledger.settle(reservation, status=201, body=b"answer", release_us=world.now())
+        length += len(b"answer")
+        assert world.queries.bytes_of_page(analyst.id, 1, None) == length
+        row = world.queries.find_short(id, analyst.id, length)
         assert row is not None
         assert row.id == id
-        assert world.queries.reply(id, of_reply) == (201, b"answer")
-        page = partial(world.queries.page, analyst_id=analyst.id)
-        assert [row.id for row in page(longest=of_request).items] == [id]
-        for read in (
-            lambda: world.queries.find(id, of_request - 1),
-            lambda: world.queries.reply(id, of_reply - 1),
-            lambda: page(longest=of_request - 1),
-        ):
-            with pytest.raises(LongText):
-                read()
+        assert world.queries.find_short(id, analyst.id, length - 1) is None
+        assert world.queries.find_short(id, world.analyst().id, length) is None
+
+        other = world.ledger.reserve(replace(query, query_id=uuid4(), key=None))
+        assert isinstance(other, Reservation)
+        first = world.queries.page(analyst_id=analyst.id, limit=1)
+        assert world.queries.bytes_of_page(analyst.id, 2, None) == length + len(query.request)
+        assert world.queries.bytes_of_page(analyst.id, 2, first.next) == length
 
     def test_lists_are_scoped_and_paged(self, world: World) -> None:
         dataset, ada = world.ready()
