@@ -10,7 +10,7 @@ A charge is a whole number of femto-ρ (ρ = femto / 10¹⁵). Each release is r
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -58,7 +58,10 @@ def laplace_rho(rate: Fraction, change: int) -> Fraction:
 
 
 class RhoBound(ABC):
-    """A bound on the ρ of one release, for a change of one record or of a group of records."""
+    """A bound on the ρ of one release, for a change of one record or of a group of records.
+
+    Bounds are immutable values: equal ones have equal hashes, and their charges are cached.
+    """
 
     @abstractmethod
     def of_group(self, members: int) -> Fraction:
@@ -152,7 +155,7 @@ class GaussianNoise(RhoBound):
 class Together(RhoBound):
     """Several releases from the same records, also if earlier ones choose the later ones."""
 
-    parts: Sequence[RhoBound]
+    parts: tuple[RhoBound, ...]
 
     def of_group(self, members: int) -> Fraction:
         return sum((part.of_group(members) for part in self.parts), Fraction(0))

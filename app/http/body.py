@@ -40,8 +40,8 @@ async def read(request: Request, media_type: str, limit: int, seconds: float) ->
     length = header(request, b"content-length") or ""
     if length.isdecimal() and int(length[:20]) > limit:
         raise BodyTooLarge(limit)
-    encoding = header(request, b"content-encoding") or "identity"
-    if encoding.strip().lower() != "identity":
+    encoding = header(request, b"content-encoding")
+    if encoding is not None and encoding.strip().lower() != "identity":
         raise UnsupportedMediaType("bodies without Content-Encoding")
     chunks, size, more = [], 0, True
     try:

@@ -70,8 +70,9 @@ def test_attributes_in_documents_are_valid() -> None:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for path in sorted((ROOT / "docs").glob("*.md")):
-        for target, anchor in re.findall(r"\]\((\w+\.md)(?:#([\w-]+))?\)", path.read_text("utf-8")):
+    link = re.compile(r"\]\(((?:[\w.-]+/)*[\w.-]+\.md)(?:#([\w-]+))?\)")
+    for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]):
+        for target, anchor in link.findall(path.read_text("utf-8")):
             text = (path.parent / target).read_text("utf-8")
             titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
             anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}

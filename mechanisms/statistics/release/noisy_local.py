@@ -49,9 +49,9 @@ class NoisyLocalSensitivity(DataDependentNoise):
         # δ)-DP only together. The price of the query has one step for the two bounds and one for
         # the answer, and shows the whole δ at the first.
         bounds = PrivacyLoss(2 * first.epsilon_nano, loss.delta_atto)
-        # Only the answer is published. Its step counts the ρ of all three releases: together they
-        # are at most as distinguishable as any release that is private at the whole loss. So the
-        # step of the two bounds counts no ρ of its own.
+        # Only the answer is published. Its step counts the ρ of all three releases: that of any
+        # release that is private at the whole loss, as the three are together. So the step of the
+        # two bounds counts no ρ of its own.
         together = Pure(loss.epsilon())
         return (
             Step(f"{self.title}: two noisy bounds", bounds, bound=NO_RELEASE),
