@@ -23,7 +23,7 @@ MARGIN = 2.0
 #: begin together with it.
 START, START_SHARE = 0.010, 0.4
 #: Work may wait this many seconds, in all, for a processor or for the interpreter lock.
-STALL = 0.005
+STALL = 0.004
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.
 MOST_MISSES = 6
