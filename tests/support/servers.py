@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Self
 
 import psycopg
@@ -42,6 +43,8 @@ class Server:
         self._bin, self._folder = bin, folder
         self.port = free_port()
         self.url = f"postgresql+psycopg://test@127.0.0.1:{self.port}/postgres"
+        #: What the last program wrote to its standard error before it ended.
+        self._said = ""
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True)
@@ -52,7 +55,7 @@ class Server:
                 if parent.stat().st_uid == 0 and parent.stat().st_mode & 0o011 != 0o011:
                     parent.chmod(parent.stat().st_mode | 0o011)
         if not self._do("initdb", "-D", self._data, "-U", "test", "-A", "trust", "--no-sync"):
-            raise RuntimeError(f"initdb failed in {self._folder}")
+            raise RuntimeError(f"initdb failed in {self._folder}: {self._said}")
         return self.start()
 
     def __exit__(self, *_exception: object) -> None:
@@ -113,10 +116,15 @@ class Server:
         if os.getuid() == 0:
             command = ["runuser", "-u", "postgres", "--", *command]
         quiet = subprocess.DEVNULL
-        try:
-            done = subprocess.run(command, cwd="/", stdout=quiet, stderr=quiet, timeout=120)
-        except subprocess.TimeoutExpired:
-            return False
+        # A file and not a pipe: the server that a program starts keeps its standard error open.
+        with TemporaryFile() as errors:
+            try:
+                done = subprocess.run(command, cwd="/", stdout=quiet, stderr=errors, timeout=120)
+            except subprocess.TimeoutExpired:
+                self._said = "it took more than two minutes"
+                return False
+            errors.seek(0)
+            self._said = errors.read().decode(errors="replace")
         return done.returncode == 0
 
 
