@@ -74,7 +74,11 @@ class RhoBound(ABC):
 
 @lru_cache(maxsize=1024)
 def _femto(bound: RhoBound, members: int) -> int:
-    """The charge of a bound, cached: a quote asks for it in each step and in the sum of all."""
+    """The charge of a bound, cached: a quote asks for it in each step and in the sum of all.
+
+    All callers share the cache, so the time of a quote may show that somebody asked for the same
+    before. A bound follows from a request and public facts, and never from records.
+    """
     return in_femto(bound.of_group(members))
 
 

@@ -317,8 +317,7 @@ class Attempts:
     async def _winner(self, query_id: UUID) -> Reply:
         """Returns the stored reply of another attempt, after its deadline."""
         while True:
-            row = await asyncio.to_thread(self._queries.find, query_id)
-            if row is not None and row.is_settled:
+            with suppress(StillRunning):
                 return replayed(query_id, *await asyncio.to_thread(self._queries.reply, query_id))
             await asyncio.sleep(POLL)
 

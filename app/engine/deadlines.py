@@ -22,7 +22,8 @@ MARGIN = 2.0
 #: of a tick if that is longer. The seconds are twice the public cost of the light queries that may
 #: begin together with it.
 START, START_SHARE = 0.010, 0.4
-#: Work may wait this many seconds, in all, for a processor or for the interpreter lock.
+#: Work may wait this many seconds, in all, for a processor or for the interpreter lock. With one
+#: millisecond more, no query would fit into one tick of 25 ms.
 STALL = 0.004
 #: A missed deadline moves to twice its distance from the beginning of the query, at most this many
 #: times. Then the attempt ends without an answer.

@@ -8,6 +8,7 @@ from fastapi import Body as BodyParameter
 from fastapi import Header, Request
 from fastapi import Query as QueryParameter
 from fastapi.openapi.models import Example
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from accounting.errors import AccountFrozen, BudgetExhausted, CapExhausted
@@ -169,7 +170,9 @@ async def look_up(
     view = await queries.look_up(services, caller, query_id, wait)
     if format == "json":
         return Response(view.body(), media_type="application/json")
-    return Response(view.written_as(format), media_type=FORMATS[format].media_type)
+    # A drawing takes time that grows with the answer, so the event loop does not wait for it.
+    text = await run_in_threadpool(view.written_as, format)
+    return Response(text, media_type=FORMATS[format].media_type)
 
 
 @api.get(

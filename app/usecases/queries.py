@@ -105,10 +105,10 @@ async def history(
     # sorted, so they need one of the few slots for long reads.
     is_in_order = scope.keys() == {"analyst_id"} and dataset is None
     read = partial(services.queries.page, **scope, dataset=dataset, limit=limit, cursor=cursor)
-    if is_in_order and limit <= SHORT and services.database.embedded:
-        is_short = services.queries.bytes_of_page(caller.id, limit, cursor) <= BYTES
-        page = read() if is_short else None
-        if page is not None and len({row.dataset_id for row in page.items}) <= DATASETS:
+    may_be_short = is_in_order and limit <= SHORT and services.database.embedded
+    if may_be_short and services.queries.bytes_of_page(caller.id, limit, cursor) <= BYTES:
+        page = read()
+        if len({row.dataset_id for row in page.items}) <= DATASETS:
             return _listing(services, caller, page)
     with nullcontext() if is_in_order else services.reads.slot(caller.id):
         return await run_in_threadpool(lambda: _listing(services, caller, read()))
@@ -145,20 +145,21 @@ async def look_up(
     return QueryView(view, None, {"elapsed": elapsed, "expected": elapsed + MINUTE_US / 1e6})
 
 
-One = tuple[QueryRow, QueryOut, bytes | None]
+#: One query as the caller may see it, its view, and the reply with its answer if there is one.
+_Found = tuple[QueryRow, QueryOut, bytes | None]
 
 
-async def _one(services: Services, caller: Caller, id: UUID) -> One:
-    """One query as the caller may see it, its view, and the reply with its answer if there is one.
+async def _one(services: Services, caller: Caller, id: UUID) -> _Found:
+    """One query that the caller may see.
 
     Raises: NotFound.
     """
     if services.database.embedded:
         short = services.queries.find_short(id, caller.id, BYTES)
-        if short is not None and _is_own(short, caller):
+        if short is not None and _may_see_answer(short, caller):
             return _view(services, caller, short)
 
-    def whole() -> One:
+    def whole() -> _Found:
         row = services.queries.find(id)
         if row is None or not _may_see(row, caller):
             raise NotFound
@@ -167,7 +168,7 @@ async def _one(services: Services, caller: Caller, id: UUID) -> One:
     return await run_in_threadpool(whole)
 
 
-def _view(services: Services, caller: Caller, row: QueryRow) -> One:
+def _view(services: Services, caller: Caller, row: QueryRow) -> _Found:
     """What ``_one`` returns, for a row that the caller may see."""
     seen, stored = _seen(services, caller, row), None
     if seen.status == "answered" and _may_see_answer(seen, caller):

@@ -149,6 +149,7 @@ class Queries:
         self._database = database
 
     def find(self, query_id: UUID) -> QueryRow | None:
+        """The query of this id, or None. Danger: it does not check who may see the query."""
         rows = self._database.look_up(_ONE, id=query_id)
         return QueryRow.of(rows[0]) if rows else None
 
@@ -162,7 +163,11 @@ class Queries:
         return QueryRow.of(rows[0]) if rows else None
 
     def reply(self, query_id: UUID) -> tuple[int, bytes]:
-        """The status and the body of the stored reply. Raises: StillRunning before its release."""
+        """The status and the body of the stored reply.
+
+        Danger: it does not check who may see the answer. Raises: StillRunning before the release of
+        the reply, and where there is none.
+        """
         rows = self._database.look_up(_REPLY, id=query_id)
         if not rows:
             raise StillRunning(query_id)
@@ -170,9 +175,12 @@ class Queries:
         return status, body
 
     def bytes_of_page(self, analyst_id: int, limit: int, cursor: str | None) -> int:
-        """The bytes of all requests and stored replies on a page of this analyst's queries."""
+        """The bytes of all requests and stored replies that ``page`` reads for one analyst.
+
+        These are the queries of the page and the one that follows. Raises: InvalidCursor.
+        """
         sizes = _OWN_BYTES.page(
-            self._database, limit, cursor, lambda row: int(row.bytes), analyst=analyst_id
+            self._database, limit + 1, cursor, lambda row: int(row.bytes), analyst=analyst_id
         )
         return sum(sizes.items)
 
@@ -189,7 +197,7 @@ class Queries:
         """Queries by this analyst or on this owner's datasets, newest first.
 
         Returns all queries if neither is given, and the queries of either if both are given.
-        ``datasets``: only those on datasets with these ids; None for all.
+        ``datasets``: only those on datasets with these ids; None for all. Raises: InvalidCursor.
         """
         others = (owner_id, dataset, datasets)
         if analyst_id is not None and all(one is None for one in others):

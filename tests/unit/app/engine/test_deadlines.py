@@ -27,7 +27,8 @@ def test_a_deadline_leaves_a_margin_and_time_to_store_the_answer(
     assert round(length / tick) == pytest.approx(length / tick)
 
 
-def test_a_light_query_leaves_two_ticks_after_its_begin() -> None:
+def test_the_lightest_queries_leave_after_one_tick_and_other_light_ones_after_two() -> None:
+    assert Clock(0.025).length(0.0004) == 0.025
     assert Clock(0.025).length(0.002) == 0.05
 
 

@@ -209,8 +209,11 @@ class TestQueries:
         other = world.ledger.reserve(replace(query, query_id=uuid4(), key=None))
         assert isinstance(other, Reservation)
         first = world.queries.page(analyst_id=analyst.id, limit=1)
-        assert world.queries.bytes_of_page(analyst.id, 2, None) == length + len(query.request)
-        assert world.queries.bytes_of_page(analyst.id, 2, first.next) == length
+        # A page of one also reads the query that follows, to know whether there is one.
+        for limit in (1, 2):
+            both = world.queries.bytes_of_page(analyst.id, limit, None)
+            assert both == length + len(query.request)
+        assert world.queries.bytes_of_page(analyst.id, 1, first.next) == length
 
     def test_lists_are_scoped_and_paged(self, world: World) -> None:
         dataset, ada = world.ready()
