@@ -21,12 +21,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernels.graphs.co_degree import co_degree_block, co_degree_floor, co_degree_work
+from mechanisms.kernels.graphs.co_degree import (
+    co_degree_block,
+    co_degree_floor,
+    co_degree_order,
+    co_degree_work,
+)
 from mechanisms.kernels.graphs.coreness import core_numbers, h_indices
 from mechanisms.kernels.graphs.egocentric import LARGEST_DEGREE, egocentric_block, egocentric_work
 from mechanisms.kernels.graphs.graph import Nodes, Offsets
 from mechanisms.kernels.graphs.memory import MOST
-from mechanisms.kernels.graphs.ranks import RankedGraph, equal_blocks, ranked, search_work
+from mechanisms.kernels.graphs.ranks import (
+    RankedGraph,
+    equal_blocks,
+    ranked,
+    ranked_graph,
+    search_work,
+)
 from mechanisms.kernels.graphs.totals import graph_totals, totals_work
 from mechanisms.model.executor import Arrays, Executor, PartResult
 
@@ -86,7 +97,9 @@ def prepare_graph(
     """
     graph = ranked(indptr, indices)
     check_degree_bound(int(graph.indptr[1]))
-    search, paths = search_work(graph), co_degree_work(graph)
+    search, order = search_work(graph), co_degree_order(graph)
+    paths = co_degree_work(graph)[order]
+    arrays = {**graph._asdict(), "order_of_pairs": order}
     share = _Share(int(search.sum()) + int(paths.sum()), progress)
 
     def spread(
@@ -102,7 +115,7 @@ def prepare_graph(
         def done(number: int) -> None:
             share.add(int(work[slice(*cuts[number])].sum()))
 
-        return executor.spread(kernel, graph._asdict(), cut, work=int(work.sum()), done=done)
+        return executor.spread(kernel, arrays, cut, work=int(work.sum()), done=done)
 
     # A graph is prepared in blocks of nodes of nearly equal estimated work. For the neighbourhoods
     # of nodes the estimate leaves out the paths of two edges inside them and may be too low. So
@@ -113,7 +126,7 @@ def prepare_graph(
     pairs = spread(_pair_block, paths, 4)
     co_degree = co_degree_floor(graph)
     for (maxima,) in pairs:
-        np.maximum(co_degree[: len(maxima)], maxima, out=co_degree[: len(maxima)])
+        np.maximum(co_degree, maxima, out=co_degree)
     return {
         "degree": np.diff(indptr).astype(np.int32),
         "inner_edges": _by_node(graph, np.concatenate([edges for edges, _ in egos])),
@@ -154,11 +167,11 @@ def prepare_totals(
 
 
 def _ego_block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
-    return egocentric_block(RankedGraph(**arrays), *block)
+    return egocentric_block(ranked_graph(arrays), *block)
 
 
 def _pair_block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
-    return (co_degree_block(RankedGraph(**arrays), *block),)
+    return (co_degree_block(ranked_graph(arrays), arrays["order_of_pairs"], *block),)
 
 
 def _by_node(graph: RankedGraph, by_rank: NDArray[Any]) -> NDArray[Any]:

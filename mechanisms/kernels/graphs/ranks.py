@@ -5,8 +5,9 @@ come first, and a node has at most √(2 · edges) of them. So each triangle is 
 node of highest rank down, and m^(3/2) steps bound the search for all triangles.
 """
 
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,11 @@ class RankedGraph(NamedTuple):
 def ranked(indptr: Offsets, indices: Nodes) -> RankedGraph:
     """Rename the nodes of compressed rows by falling degree; there is at least one node."""
     return _ranked(read_only(indptr), read_only(indices))
+
+
+def ranked_graph(arrays: Mapping[str, NDArray[Any]]) -> RankedGraph:
+    """The graph among the arrays of a part, which may hold others too."""
+    return RankedGraph(*(arrays[name] for name in RankedGraph._fields))
 
 
 def equal_blocks(work: Offsets, count: int) -> list[tuple[int, int]]:

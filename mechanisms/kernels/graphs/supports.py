@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mechanisms.kernels.compiled import compiled
 from mechanisms.kernels.graphs.graph import Offsets
 from mechanisms.kernels.graphs.memory import MOST
-from mechanisms.kernels.graphs.ranks import RankedGraph, equal_blocks, row_sums
+from mechanisms.kernels.graphs.ranks import RankedGraph, equal_blocks, ranked_graph, row_sums
 from mechanisms.model.executor import Arrays, Executor, PartResult
 
 #: The number of triangles on each edge. It is below the largest degree, so it fits 32 bits.
@@ -42,8 +42,7 @@ def edge_supports(graph: RankedGraph, executor: Executor, most_parts: int = MOST
 
 
 def _block(arrays: Arrays, block: tuple[int, int]) -> PartResult:
-    graph = RankedGraph(*(arrays[name] for name in RankedGraph._fields))
-    return (_supports(graph, arrays["starts"], *block),)
+    return (_supports(ranked_graph(arrays), arrays["starts"], *block),)
 
 
 @compiled
