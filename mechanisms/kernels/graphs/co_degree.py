@@ -142,7 +142,7 @@ def _count(row: Ranks, v: int, shared: NDArray[Any]) -> int:
 
 
 @compiled
-def _mark(graph: RankedGraph, hub: int, bit: int, marks: NDArray[np.uint64]) -> None:
+def _mark(graph: RankedGraph, hub: np.int64, bit: int, marks: NDArray[np.uint64]) -> None:
     """Set the bits of all neighbours of a hub, or clear their words; −1 is no hub."""
     if hub >= 0:
         for e in range(graph.indptr[hub], graph.indptr[hub + 1]):
