@@ -64,8 +64,9 @@ class QuoteOut(Reply):
     ``reason``: which account would refuse the charge and why, in words; null if it is affordable.
     ``seconds``: from the begin of the query to its deadline, at which its answer leaves.
     ``fits_more``: how many such queries fit one after another, if nothing else is charged.
-    ``resolved``: what `auto` stands for in this query, and the reason. ``order_preserving``:
-    whether the scores of a selection follow the order of the utilities; null for other queries.
+    ``resolved``: what the service takes for fields that are `auto` or left out, with a reason for
+    `auto`. ``order_preserving``: whether the scores of a selection follow the order of the
+    utilities; null for other queries.
     """
 
     charge: ChargeOut

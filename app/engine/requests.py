@@ -24,8 +24,8 @@ from storage.ledger.requests import Reservation
 #: raised when a default of a query changes or a field is added. ``Query.in_form`` then restores the
 #: older default, so that a retry of an older request still has the same text. With number 2, fields
 #: of selections got the default ``auto``; with 3, Pareto scores got the field ``passes``; with 4,
-#: forests have four trees by default in place of eight.
-FORM = 4
+#: forests have four trees by default in place of eight; with 5, ε and the rows decide how many.
+FORM = 5
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 #: The path for sending queries; the hash of a request under an idempotency key contains it.

@@ -24,7 +24,7 @@ from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Attribute
 from mechanisms.model.executor import Inline
 from mechanisms.model.records import TableRecords
-from mechanisms.trees.expectation import TREES, expected_best
+from mechanisms.trees.expectation import default_trees, expected_best
 from mechanisms.trees.forest import RandomSplits, random_forest
 from mechanisms.trees.naive_bayes import Model, class_counts, learn
 from mechanisms.trees.task import Task
@@ -50,7 +50,8 @@ def id3(table: Table, split: Split, epsilon: float) -> float:
 def forest(table: Table, split: Split, epsilon: float) -> float:
     rest, held_out = split
     context = _context(table, rest, epsilon)
-    trees = random_forest(context, RandomSplits(table.task, TREES, DEPTH))
+    number = default_trees(table.dataset, context.loss)
+    trees = random_forest(context, RandomSplits(table.task, number, DEPTH))
     votes = np.sum([_probabilities(tree, held_out, table.task) for tree in trees], axis=0)
     return _right(votes, held_out, table.task)
 

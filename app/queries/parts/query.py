@@ -25,8 +25,8 @@ class Price:
     steps: tuple[Step, ...]
     #: Returns the predictions for a quote. Only a quote calls it; the answer to a query does not.
     accuracy: Callable[[], Mapping[str, Any]]
-    #: The values that the service chooses for fields whose value in the request is ``auto``, by
-    #: field. Empty if the kind has no such fields.
+    #: The values that the service chooses for fields of the request that are ``auto`` or left out,
+    #: by field. Empty if there are none.
     resolved: Mapping[str, str] = field(default_factory=dict)
     #: True if a higher utility always gets a higher score; False if dampening by the sensitivity
     #: may change the order; None if the query selects nothing.

@@ -30,7 +30,7 @@ EVOLVED: dict[str, Any] = {
 FOREST: dict[str, Any] = {
     "dataset": "adult",
     "epsilon": "0.1",
-    "query": {"kind": "tree", "algorithm": "forest", "trees": 4},
+    "query": {"kind": "tree", "algorithm": "forest"},
 }
 BAYES: dict[str, Any] = {
     "dataset": "adult",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -29,14 +29,14 @@ from mechanisms.model.sensitivity import Sensitivity
 from mechanisms.model.tree_shape import MAX_DEPTH, MAX_NODES
 from mechanisms.model.work import Work
 from mechanisms.noise.count_noise import likely_error
-from mechanisms.trees.expectation import TREES
+from mechanisms.trees.expectation import FEW_TREES, TREES, default_trees
 from mechanisms.trees.forest import PrivateSplits, RandomSplits, grown_forest, random_forest
 from mechanisms.trees.id3 import Id3
 from mechanisms.trees.id3.budget import most_nodes
 from mechanisms.trees.id3.stop_rule import MAX_COUNTERS
 
-#: The default of ``trees`` in requests that were stored in a form before 4.
-FIRST_TREES = 8
+#: The defaults of ``trees`` in requests that were stored in forms before 4, and in form 4.
+TREES_BEFORE_4, TREES_IN_4 = 8, 4
 
 
 class Forest(SelectingQuery):
@@ -55,7 +55,10 @@ class Forest(SelectingQuery):
     gaussian: ClassVar[bool] = True
 
     algorithm: Literal["forest"]
-    trees: int = Field(default=TREES, ge=1, le=64)
+    trees: Annotated[int, Field(ge=1, le=64)] | None = Field(
+        default=None,
+        description="4 by default, or 2 where `max_rows` times ε is below 100",
+    )
     splits: Literal["random", "private"] = Field(
         default="random",
         description=(
@@ -68,14 +71,22 @@ class Forest(SelectingQuery):
     def price(self, dataset: Dataset, loss: PrivacyLoss) -> Price:
         native = self._native(dataset, loss)
         if self.splits == "random":
-            own = self._random(dataset).steps(native.dataset, native.loss)
+            own = self._random(native).steps(native.dataset, native.loss)
         else:
-            own = self._private(dataset).steps(native.loss)
+            own = self._private(native).steps(native.loss)
         steps = (*for_group(own, native.members), *native.steps)
-        return Price(steps, lambda: self._accuracy(native))
+        chosen = {} if self.trees else {"trees": str(self._trees(native))}
+        return Price(steps, lambda: self._accuracy(native), chosen)
 
     def loss_reaching(self, dataset: Dataset, target: Mapping[str, float]) -> PrivacyLoss:
         error = only(target, COUNT_TARGET)
+        if self.trees is None:
+            # Fewer trees reach a target at a smaller loss. So if the least loss of few trees is one
+            # at which few are the default, no smaller loss reaches the target.
+            few = self.model_copy(update={"trees": FEW_TREES}).loss_reaching(dataset, target)
+            if self._trees(self._native(dataset, few)) == FEW_TREES:
+                return few
+            return self.model_copy(update={"trees": TREES}).loss_reaching(dataset, target)
         private = self.splits == "private"
         # Any loss serves here, because only the converted dataset is needed, which is the same for
         # every loss. The function ``reached`` puts each tried loss in its place.
@@ -90,24 +101,24 @@ class Forest(SelectingQuery):
 
     def memory(self, dataset: Dataset) -> int:
         task = self._task(dataset)
-        classes = len(task.labels)
+        classes, most = len(task.labels), self.trees or TREES
         if self.splits == "random":
-            leaves = self.trees * self._random(dataset).most_leaves
+            leaves = most * RandomSplits(task, most, self.max_depth).most_leaves
             return memory(dataset, record=0, more=leaves * classes * COUNT_BYTES)
         node = task.cells
         depth = min(node * most_nodes(task.levels, self.max_depth), MAX_COUNTERS)
-        more = self.trees * MAX_NODES * classes * COUNT_BYTES
+        more = most * MAX_NODES * classes * COUNT_BYTES
         return memory(dataset, cells=max(node, depth), more=more)
 
     def work(self, dataset: Dataset, loss: PrivacyLoss) -> Work:
         native = self._native(dataset, loss)
         if self.splits == "random":
-            return self._random(dataset).work(native.dataset, native.loss)
-        return self._private(dataset).work(native.dataset, native.loss)
+            return self._random(native).work(native.dataset, native.loss)
+        return self._private(native).work(native.dataset, native.loss)
 
     def in_form(self, form: int) -> Self:
-        if form < 4 and self.trees == TREES:
-            return self.model_copy(update={"trees": FIRST_TREES})
+        if form < 5 and self.trees is None:
+            return self.model_copy(update={"trees": TREES_BEFORE_4 if form < 4 else TREES_IN_4})
         return self
 
     def lowerable(self) -> tuple[str, ...]:
@@ -117,14 +128,14 @@ class Forest(SelectingQuery):
         native = self._native(context.dataset, context.loss)
         within = replace(context, dataset=native.dataset, loss=native.loss)
         if self.splits == "random":
-            trees = random_forest(within, self._random(context.dataset))
+            trees = random_forest(within, self._random(native))
         else:
-            trees = grown_forest(within, self._private(context.dataset))
+            trees = grown_forest(within, self._private(native))
         visible = [leaf_counts(tree, context.dataset) for tree in trees]
         return Release({"trees": visible, "confidence": CONFIDENCE})
 
     def question(self, dataset: Dataset, version: int) -> str:
-        which = counted(self.trees, "decision tree")
+        which = counted(self.trees, "decision tree") if self.trees else "several decision trees"
         return (
             f"How do {which} of depth at most {self.max_depth} together predict "
             f"{self._class(dataset)} from {self._inputs()} in {version_of(dataset, version)}?"
@@ -137,12 +148,15 @@ class Forest(SelectingQuery):
         share, conversion = mechanism_loss(dataset, loss)
         return Native(dataset, share, conversion, dataset.records_per_person)
 
-    def _random(self, dataset: Dataset) -> RandomSplits:
-        return RandomSplits(self._task(dataset), self.trees, self.max_depth)
+    def _trees(self, native: Native) -> int:
+        return self.trees or default_trees(native.dataset, native.loss)
 
-    def _private(self, dataset: Dataset) -> PrivateSplits:
+    def _random(self, native: Native) -> RandomSplits:
+        return RandomSplits(self._task(native.dataset), self._trees(native), self.max_depth)
+
+    def _private(self, native: Native) -> PrivateSplits:
         id3 = Id3(
-            self._task(dataset),
+            self._task(native.dataset),
             self.max_depth,
             "gini",
             Sensitivity.GLOBAL,
@@ -150,13 +164,13 @@ class Forest(SelectingQuery):
             prune=True,
             in_rho=self._leaves_in_rho,
         )
-        return PrivateSplits(id3, self.trees)
+        return PrivateSplits(id3, self._trees(native))
 
     def _error(self, native: Native) -> int:
         """The error of a class count in a leaf at the full depth, of any tree."""
         if self.splits == "random":
-            return self._random(native.dataset).count_error(native.dataset, native.loss)
-        first, *_ = self._private(native.dataset).budgets(native.loss)
+            return self._random(native).count_error(native.dataset, native.loss)
+        first, *_ = self._private(native).budgets(native.loss)
         return likely_error({first.leaf_law(first.splits): 1}, CONFIDENCE)
 
     def _accuracy(self, native: Native) -> dict[str, Any]:

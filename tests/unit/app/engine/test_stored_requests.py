@@ -113,16 +113,21 @@ def test_a_request_from_before_passes_took_the_most() -> None:
     assert not most.equals(3, absent.canonical)
 
 
-def test_a_forest_from_before_form_4_had_eight_trees() -> None:
+def test_a_forest_had_eight_trees_before_form_4_and_four_in_it() -> None:
     query = {"kind": "tree", "algorithm": "forest"}
     body = {"dataset": "d", "epsilon": "1", "query": query}
-    absent, eight, five = (
-        read({**body, "query": {**query, **trees}}) for trees in ({}, {"trees": 8}, {"trees": 5})
+    absent, four, eight, five = (
+        read({**body, "query": {**query, **trees}})
+        for trees in ({}, {"trees": 4}, {"trees": 8}, {"trees": 5})
     )
     for form in (1, 2, 3):
         assert absent.equals(form, eight.canonical)
         assert not five.equals(form, eight.canonical)
+        assert not four.equals(form, eight.canonical)
+        assert four.equals(form, four.canonical)
+    assert absent.equals(4, four.canonical)
     assert not absent.equals(4, eight.canonical)
+    assert not absent.equals(5, four.canonical)
 
 
 def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:

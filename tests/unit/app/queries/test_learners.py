@@ -29,6 +29,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "private forest": {"algorithm": "forest", "splits": "private", "trees": 3},
     "naive bayes": {"algorithm": "naive_bayes"},
 }
+TARGET = "leaf_count_error"
 EVERY = pytest.mark.parametrize("name", BODIES)
 
 
@@ -57,6 +58,22 @@ def test_a_target_gives_the_least_loss_that_reaches_it(name: str, dataset: Datas
     assert one.price(dataset, less).accuracy()[target] > 50
     with pytest.raises(UnsupportedQuery):
         one.loss_reaching(dataset, {"error": 50})
+
+
+@pytest.mark.parametrize(("rows", "trees"), [(400, "2"), (4000, "4")])
+def test_a_forest_reaches_a_target_by_its_default_of_trees(rows: int, trees: str) -> None:
+    assert isinstance(ADULT.domain, TableDomain)
+    small = replace(ADULT, domain=replace(ADULT.domain, max_rows=rows))
+    one = query("forest")
+    loss = one.loss_reaching(small, {TARGET: 50})
+    price = one.price(small, loss)
+    assert price.resolved == {"trees": trees}
+    assert len(price.steps) == int(trees)
+    assert price.accuracy()[TARGET] <= 50
+    less = PrivacyLoss(loss.epsilon_nano * 99 // 100)
+    assert one.price(small, less).accuracy()[TARGET] > 50
+    assert query("forest", trees=int(trees)).loss_reaching(small, {TARGET: 50}) == loss
+    assert query("forest", trees=4).price(small, loss).resolved == {}
 
 
 def test_a_target_plans_as_much_for_many_tables_and_trees_as_for_few(

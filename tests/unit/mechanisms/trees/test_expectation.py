@@ -9,18 +9,33 @@ import pytest
 from accounting.privacy_loss import PrivacyLoss
 from app.queries.parts.examples import ADULT
 from mechanisms.model.domains import Dataset, NeighbouringRelation, TableDomain
-from mechanisms.trees.expectation import expected_best
+from mechanisms.trees.expectation import default_trees, expected_best
 from mechanisms.trees.task import Task
 
 TASK = Task.of(ADULT, None, "income")
 
 
-def named(epsilon: str, rows: int = 100_000, replaced: bool = False, depth: int = 5) -> str:
+def described(rows: int, replaced: bool = False) -> Dataset:
     assert isinstance(ADULT.domain, TableDomain)
     relation = NeighbouringRelation.REPLACE if replaced else NeighbouringRelation.ADD_REMOVE
     bounds = {"rows": rows, "max_rows": None} if replaced else {"max_rows": rows}
-    dataset = Dataset("adult", relation, replace(ADULT.domain, **bounds))
-    return expected_best(TASK, dataset, PrivacyLoss.parse(epsilon), depth)
+    return Dataset("adult", relation, replace(ADULT.domain, **bounds))
+
+
+def named(epsilon: str, rows: int = 100_000, replaced: bool = False, depth: int = 5) -> str:
+    return expected_best(TASK, described(rows, replaced), PrivacyLoss.parse(epsilon), depth)
+
+
+def test_few_records_at_a_small_loss_get_two_trees() -> None:
+    def trees(loss: PrivacyLoss, rows: int = 1000, replaced: bool = False) -> int:
+        return default_trees(described(rows, replaced), loss)
+
+    assert trees(PrivacyLoss.parse("0.099999999")) == 2
+    assert trees(PrivacyLoss.parse("0.1")) == 4
+    assert trees(PrivacyLoss.parse("0.1"), rows=999) == 2
+    assert trees(PrivacyLoss.parse("0.1"), replaced=True) == 2
+    assert trees(PrivacyLoss.parse("0.2"), replaced=True) == 4
+    assert trees(PrivacyLoss(0, 0, 1, 1)) == 4
 
 
 @pytest.mark.parametrize(
