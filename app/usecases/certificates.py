@@ -50,8 +50,6 @@ HOW_TO_VERIFY = (
 #: The most attempts to read the budgets of a dataset without a change meanwhile. After that its
 #: certificate is refused as busy.
 ATTEMPTS = 20
-#: The members of a query whose values name the mechanisms of its noise.
-NOISE_MEMBERS = ("selector", "mechanism")
 OMITTED = frozenset({"nodes", "attributes", "public_values", "name", "description"})
 
 
@@ -182,9 +180,7 @@ def _noise(dataset: StoredDataset, stated: dict[str, Any]) -> dict[str, Any]:
         # This version of the service no longer offers the stored query, so its mechanisms are
         # unknown.
         return {"kind": None, "resolved": {}, "mechanisms": [], "steps": stated["steps"]}
-    # Danger: only these members are read. Others hold names that the analyst or the owner chose
-    # freely, and such a name could equal that of a mechanism.
-    names = {*resolved.values(), *(stated["query"].get(one) for one in NOISE_MEMBERS)}
+    names = {*resolved.values(), *query.mechanisms()}
     facts = vocabulary()
     mechanisms = [
         *facts["selectors"],

@@ -33,7 +33,7 @@ TABLES = ("nltcs", "acs", "adult", "mushroom", "cmc")
 EPSILONS = (0.01, 0.05, 0.1, 0.5, 1.0)
 #: Tables, each with an ε at which a forest or naive Bayes is far more accurate than id3.
 SMALL = (("nltcs", 0.01), ("adult", 0.025))
-DEPTH, RUNS = 5, 20
+DEPTH, RUNS = 5, 150
 #: The learner that a quote expects to be best may be so many points of accuracy below the best one.
 NEAR = 1.0
 

@@ -17,9 +17,10 @@ class Quote:
     ``affordable``: whether the charge fits the analyst's account and the dataset's cap now.
     ``reason``: which account would refuse it and why, in words; None if it fits, and from older
     services.
-    ``resolved``: what ``auto`` stands for in this query. ``order_preserving``: whether scores
-    follow the order of the utilities; None for queries that select nothing. ``seconds``: from the
-    begin of the query to its deadline, at which its answer leaves; None from older services.
+    ``resolved``: what the service takes for fields that are ``auto`` or left out.
+    ``order_preserving``: whether scores follow the order of the utilities; None for queries that
+    select nothing. ``seconds``: from the begin of the query to its deadline, at which its answer
+    leaves; None from older services.
     ``fits_more``: how many such queries fit one after another, if nothing else is charged; None if
     nothing bounds them, and from older services.
     """
@@ -64,7 +65,7 @@ class Quote:
             paragraph(f"{self.charge}{self._after()}, {fits}")
             + table(["step", "each", "times", "composition"], rows)
             + table(["accuracy", ""], self.accuracy.items())
-            + (table(["auto", ""], self.resolved.items()) if self.resolved else "")
+            + (table(["chosen", ""], self.resolved.items()) if self.resolved else "")
         )
 
 

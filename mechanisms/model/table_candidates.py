@@ -126,7 +126,7 @@ class Trees:
 def table_domain(dataset: Dataset) -> TableDomain:
     """The public description of a table. Raises: UnsupportedQuery for other kinds of dataset."""
     if not isinstance(dataset.domain, TableDomain):
-        raise UnsupportedQuery("these candidates are of tables only", supported={"kind": "table"})
+        raise UnsupportedQuery("only tables have attributes", supported={"kind": "table"})
     return dataset.domain
 
 

@@ -15,7 +15,7 @@ from mechanisms.utilities.tables import row_bound
 #: The default number of trees of a forest, and the one with fewer than ``_PER_TREES`` / ε records.
 #: Fewer trees have more of ε each.
 TREES, FEW_TREES = 4, 2
-_PER_TREES = 100
+_PER_TREES = 150
 #: ``id3`` is expected to be best only with this many times the records that it needs to split its
 #: root by the attribute of most values.
 _ROOTS = 2

@@ -11,9 +11,9 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from app.contract.models import Body
 from app.queries.parts.sentences import counted, listing
 from mechanisms.model.candidates import AllNodes, Candidates
-from mechanisms.model.domains import Dataset, TableDomain
+from mechanisms.model.domains import Dataset
 from mechanisms.model.errors import UnsupportedQuery
-from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf
+from mechanisms.model.table_candidates import Attributes, Trees, ValuesOf, table_domain
 from mechanisms.utilities import UTILITIES
 from mechanisms.utilities.utility import Utility
 
@@ -137,12 +137,12 @@ def class_of(dataset: Dataset, named: str | None) -> str:
     """Returns the class attribute in the query, or else the one registered with the dataset."""
     if named is not None:
         return named
-    domain = dataset.domain
-    if isinstance(domain, TableDomain) and domain.class_attribute is not None:
+    domain = table_domain(dataset)
+    if domain.class_attribute is not None:
         return domain.class_attribute
     raise UnsupportedQuery(
         "the dataset has no class attribute of its own: name one",
-        supported={"candidates": "class_attribute"},
+        supported={"class_attribute": [one.name for one in domain.attributes]},
     )
 
 

@@ -140,6 +140,15 @@ class Query(CatalogueEntry, ABC):
         """Returns the parameters that lower the cost when they are lowered."""
         return ()
 
+    def mechanisms(self) -> set[str]:
+        """Returns the names of the mechanisms that the request itself names, for a certificate.
+
+        Danger: no other fields are read. They hold names that the analyst or the owner chose
+        freely, and such a name could equal that of a mechanism.
+        """
+        named = (getattr(self, name, None) for name in ("selector", "mechanism"))
+        return {name for name in named if name is not None}
+
     @abstractmethod
     def compute(self, context: QueryContext) -> Release:
         """Returns the answer. Privacy: ``context.loss`` under the relation of the dataset."""

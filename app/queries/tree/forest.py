@@ -57,7 +57,10 @@ class Forest(SelectingQuery):
     algorithm: Literal["forest"]
     trees: Annotated[int, Field(ge=1, le=64)] | None = Field(
         default=None,
-        description="4 by default, or 2 where `max_rows` times ε is below 100",
+        description=(
+            "4 by default, or 2 where few records share a small ε: where the bound on rows times "
+            "the ε of one added or removed record is below 150. The quote says which"
+        ),
     )
     splits: Literal["random", "private"] = Field(
         default="random",
@@ -121,6 +124,9 @@ class Forest(SelectingQuery):
             return self.model_copy(update={"trees": TREES_BEFORE_4 if form < 4 else TREES_IN_4})
         return self
 
+    def mechanisms(self) -> set[str]:
+        return set() if self.splits == "random" else super().mechanisms()
+
     def lowerable(self) -> tuple[str, ...]:
         return ("trees", "max_depth")
 
@@ -180,7 +186,7 @@ class Forest(SelectingQuery):
             **self._expectation(native.dataset, native.loss, self.max_depth),
             "explanation": (
                 f"With this probability a class count of a leaf is off by at most `{COUNT_TARGET}`."
-                " Every tree reads all records, so fewer trees mean less noise in each."
+                " Every tree reads all records, so fewer `trees` have less noise at the same loss."
                 + expected(native.loss)
             ),
         }

@@ -60,6 +60,17 @@ def test_a_target_gives_the_least_loss_that_reaches_it(name: str, dataset: Datas
         one.loss_reaching(dataset, {"error": 50})
 
 
+def test_a_certificate_names_the_mechanisms_that_draw() -> None:
+    used = {name: query(name).mechanisms() for name in BODIES}
+    selects = {"permute_and_flip"}
+    assert used == {
+        "id3": selects,
+        "forest": set(),
+        "private forest": selects,
+        "naive bayes": set(),
+    }
+
+
 @pytest.mark.parametrize(("rows", "trees"), [(400, "2"), (4000, "4")])
 def test_a_forest_reaches_a_target_by_its_default_of_trees(rows: int, trees: str) -> None:
     assert isinstance(ADULT.domain, TableDomain)

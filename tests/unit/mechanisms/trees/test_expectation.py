@@ -30,11 +30,11 @@ def test_few_records_at_a_small_loss_get_two_trees() -> None:
     def trees(loss: PrivacyLoss, rows: int = 1000, replaced: bool = False) -> int:
         return default_trees(described(rows, replaced), loss)
 
-    assert trees(PrivacyLoss.parse("0.099999999")) == 2
-    assert trees(PrivacyLoss.parse("0.1")) == 4
-    assert trees(PrivacyLoss.parse("0.1"), rows=999) == 2
-    assert trees(PrivacyLoss.parse("0.1"), replaced=True) == 2
-    assert trees(PrivacyLoss.parse("0.2"), replaced=True) == 4
+    assert trees(PrivacyLoss.parse("0.149999999")) == 2
+    assert trees(PrivacyLoss.parse("0.15")) == 4
+    assert trees(PrivacyLoss.parse("0.15"), rows=999) == 2
+    assert trees(PrivacyLoss.parse("0.15"), replaced=True) == 2
+    assert trees(PrivacyLoss.parse("0.3"), replaced=True) == 4
     assert trees(PrivacyLoss(0, 0, 1, 1)) == 4
 
 
