@@ -110,7 +110,12 @@ class Answering:
 
         refusal = looked_up.refusal(priced.charge)
         if refusal is not None:
-            raise refusal
+            try:
+                raise refusal
+            finally:
+                # The refusal refers to this frame by its traceback. If the frame referred to the
+                # refusal too, both would stay in memory until a garbage collection.
+                del refusal
         admit()
         self._in_flight.enter(analyst.id)
         task: asyncio.Task[Reply] | None = None

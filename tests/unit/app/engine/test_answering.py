@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
+from accounting.errors import BudgetExhausted
 from app.config.settings import Settings
 from app.engine import attempts, schedule
 from app.engine.schedule import LONG, Ticket
@@ -69,6 +71,18 @@ def test_an_answer_leaves_at_its_deadline(shop: Service) -> None:
     assert reply.status_code == 201
     assert released_after(shop) >= 1
     assert took >= released_after(shop) * INTERVAL
+
+
+def test_a_refusal_leaves_nothing_for_the_garbage_collector(shop: Service) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        refused = shop("ana", "POST", "/v1/queries", json={**BODY, "epsilon": "2"})
+        kept = [one for one in gc.get_objects() if isinstance(one, BudgetExhausted)]
+    finally:
+        gc.enable()
+    assert refused.status_code == 403
+    assert not kept
 
 
 def test_work_that_misses_its_deadline_leaves_later_and_is_counted(
