@@ -9,7 +9,6 @@ from fractions import Fraction
 from math import log
 from typing import ClassVar
 
-from accounting.privacy_loss import NANO
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.work import NOTHING, Work
@@ -48,7 +47,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
-        """The parts, released at equal shares. Raises: UnsupportedQuery if the dataset has none."""
+        """The parts, released at equal shares. Their plans refuse a dataset that lacks them."""
 
     @abstractmethod
     def raw(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:
@@ -125,7 +124,6 @@ class Part(Statistic):
         return 0
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
-        self.plan(dataset, NANO)
         return (self,)
 
     def raw(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:

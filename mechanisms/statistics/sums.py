@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from accounting.privacy_loss import NANO
 from mechanisms.model.context import QueryContext
 from mechanisms.model.domains import Dataset
 from mechanisms.model.work import Work, together, work
@@ -121,7 +120,6 @@ class Mean(Statistic):
 
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
         centred = CentredSum(self.attribute, self.where)
-        centred.plan(dataset, NANO)
         if self.counts(dataset):
             return centred, Count() if self.where is None else Count(self.where)
         public_rows(dataset)

@@ -85,7 +85,7 @@ class ExponentialQuantile(Mechanism):
         return Fraction(float(cells[place]))
 
     def _rate(self, question: Quantile, dataset: Dataset, loss: PrivacyLoss) -> Rate:
-        question.parts(dataset)
+        question.plan(dataset, NANO)
         share(loss)
         return Rate(loss.epsilon_nano, 2 * NANO * question.rank_sensitivity(dataset))
 
