@@ -37,6 +37,7 @@ from app.queries import Query
 from app.queries.parts.cost import Cost, Speeds
 from mechanisms.model.records import Records
 from storage.catalogue.datasets import Datasets
+from storage.catalogue.record_versions import RecordVersions
 from storage.database.database import Database
 from storage.errors import NoRecords, NotOpen, QueryReleased, StillRunning, TooLate
 from storage.files.labels import DistantLabels
@@ -55,6 +56,7 @@ class Answering:
         database: Database,
         ledger: Ledger,
         datasets: Datasets,
+        versions: RecordVersions,
         queries: Queries,
         attempts: Attempts,
         clock: Clock,
@@ -64,7 +66,7 @@ class Answering:
         limits: Limits,
         warm_up: Callable[[], Awaitable[bool]],
     ) -> None:
-        self._database, self._ledger, self._datasets = database, ledger, datasets
+        self._database, self._ledger, self._versions = database, ledger, versions
         self._lookup, self._queries = QueryLookup(database, datasets, ledger), queries
         self._attempts, self._clock, self._speeds = attempts, clock, speeds
         self._in_flight, self._scheduler, self._limits = in_flight, scheduler, limits
@@ -124,7 +126,7 @@ class Answering:
                 await self._fetch(facts.names)
             if not await self._warm_up():
                 raise WarmingUp
-            records = self._datasets.opened.get(looked_up.id, looked_up.version)
+            records = self._versions.opened.get(looked_up.id, looked_up.version)
             if records is None:
                 raise NotOpen("the records of this dataset are not open here now")
             reserve = Reserve(

@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from app.engine.background import Repeated
-from storage.catalogue.datasets import Datasets
+from storage.catalogue.record_versions import RecordVersions
 
 log = structlog.get_logger("privypurse.opening")
 
@@ -31,11 +31,11 @@ Key = tuple[int, int]
 class Opener:
     """Opens the versions that queries may read in one thread, and closes all others."""
 
-    def __init__(self, datasets: Datasets, interval: float) -> None:
+    def __init__(self, versions: RecordVersions, interval: float) -> None:
         """``interval``: seconds between two searches, and between the instants at which versions
         become visible; 0 disables the wait for such an instant.
         """
-        self._datasets, self._interval = datasets, interval
+        self._versions, self._interval = versions, interval
         self._period = max(interval, LEAST)
         self._repeated = Repeated("opening", self._period, self._search)
         #: For each version of records that could not be opened: how often it failed, and the time
@@ -47,7 +47,7 @@ class Opener:
 
     def start(self) -> None:
         """Begin the first search, which opens everything, in the background."""
-        if not self._datasets.needed_versions():
+        if not self._versions.needed():
             self._ready_from = time.monotonic()
         self._repeated.start()
         self._repeated.wake()
@@ -62,7 +62,7 @@ class Opener:
         Queries may read it at once: the instant of the publication is public already. The bytes of
         other versions of the dataset were not checked, so the next search opens those.
         """
-        for row in self._datasets.needed_versions(dataset_id):
+        for row in self._versions.needed(dataset_id):
             if row.version == version and not self._is_listed(row):
                 self._try(row, visible_from=time.monotonic, checked=True)
 
@@ -72,18 +72,18 @@ class Opener:
 
     def missing(self) -> int:
         """The number of versions that queries need and that are not open here now."""
-        opened = self._datasets.opened
+        opened = self._versions.opened
         return sum(opened.get(*key) is None for key in self._needed)
 
     def _search(self) -> None:
         if self._closing.is_set():
             return
-        opened = self._datasets.opened
+        opened = self._versions.opened
         # Danger: the open versions of records must be listed before their rows in the database are
         # read. A version that is published in between would otherwise be listed and have no row,
         # and would be closed by mistake.
         listed = opened.listed()
-        rows = self._datasets.needed_versions()
+        rows = self._versions.needed()
         self._needed = frozenset((row.id, row.version) for row in rows)
         for key in listed - self._needed:
             opened.forget(*key)
@@ -102,7 +102,7 @@ class Opener:
     def _try(self, row: Any, visible_from: Callable[[], float], checked: bool = False) -> None:
         key = (row.id, row.version)
         try:
-            self._datasets.open_version(row, visible_from=visible_from, checked=checked)
+            self._versions.open(row, visible_from=visible_from, checked=checked)
         except Exception as error:
             failures, _ = self._failures.get(key, (0, 0.0))
             wait = min(LONGEST, self._period * 2.0**failures)
@@ -118,7 +118,7 @@ class Opener:
             self._failures.pop(key, None)
 
     def _is_listed(self, row: Any) -> bool:
-        return (row.id, row.version) in self._datasets.opened.listed()
+        return (row.id, row.version) in self._versions.opened.listed()
 
     def _next_instant(self) -> float:
         """The next multiple of the interval on the monotonic clock."""

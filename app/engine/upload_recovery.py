@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from app.engine.upload import Interrupted, Upload
 from storage.catalogue.datasets import Datasets
+from storage.catalogue.record_versions import RecordVersions
 from storage.people.users import Users
 from storage.records.data_folder import Files
 from storage.records.tickets import Ticket
@@ -44,13 +45,15 @@ class UploadRecovery:
         *,
         files: Files,
         datasets: Datasets,
+        versions: RecordVersions,
         users: Users,
         local: Set[int],
         resume: Callable[[Upload], object],
         refuse: Callable[[int, Ticket | None, Exception], Awaitable[None]],
         tidy: Callable[[], None],
     ) -> None:
-        self._files, self._datasets, self._users = files, datasets, users
+        self._files, self._users = files, users
+        self._datasets, self._versions = datasets, versions
         self._local, self._resume, self._refuse, self._tidy = local, resume, refuse, tidy
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -79,13 +82,13 @@ class UploadRecovery:
         while True:
             await asyncio.sleep(SWEEP)
             try:
-                await run_in_threadpool(self._datasets.sweep)
+                await run_in_threadpool(self._versions.sweep)
             except Exception as error:
                 log.error("cannot sweep", error=type(error).__qualname__)
 
     async def _recover(self, upload_id: int) -> None:
         """Resume an upload here if its lease has expired and it may be prepared once more."""
-        if not await run_in_threadpool(self._datasets.claim_upload, upload_id):
+        if not await run_in_threadpool(self._versions.claim_upload, upload_id):
             return
         ticket = await run_in_threadpool(self._files.tickets.find, upload_id)
         closing = ExitStack()

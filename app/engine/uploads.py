@@ -22,6 +22,7 @@ from app.engine.upload_recovery import UploadRecovery
 from app.engine.waiting import read_exception
 from mechanisms.model.domains import Dataset, TableDomain
 from storage.catalogue.datasets import Datasets, StoredDataset
+from storage.catalogue.record_versions import RecordVersions
 from storage.errors import NoRecords, NotFound, StorageError
 from storage.files.folders import remove_folder
 from storage.files.free_space import room
@@ -64,12 +65,13 @@ class Uploads:
         settings: Settings,
         files: Files,
         datasets: Datasets,
+        versions: RecordVersions,
         users: Users,
         execution: Execution,
         opener: Opener,
     ) -> None:
         self._settings, self._files, self._opener = settings, files, opener
-        self._datasets, self._execution = datasets, execution
+        self._versions, self._execution = versions, execution
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="upload")
         self._running: set[asyncio.Task[int]] = set()
         self._progress: set[_Progress] = set()
@@ -77,6 +79,7 @@ class Uploads:
         self._recovery = UploadRecovery(
             files=files,
             datasets=datasets,
+            versions=versions,
             users=users,
             local=self._local,
             resume=self._begin,
@@ -122,7 +125,7 @@ class Uploads:
         ticket = Ticket(dataset.name, actor.name, path.name, media_type, gzipped)
         with closing:
             upload_id = await run_in_threadpool(
-                self._datasets.begin_upload,
+                self._versions.begin_upload,
                 dataset.name,
                 actor=actor,
                 created_us=dataset.created_us,
@@ -148,7 +151,7 @@ class Uploads:
     def tidy(self, name: str | None = None) -> None:
         """Delete the arrays of versions that no query will open again, of one dataset or of all."""
         try:
-            self._datasets.remove_unused(name)
+            self._versions.remove_unused(name)
         except (OSError, StorageError) as error:
             # Nothing depends on the removal of old versions. No query opens their arrays again, and
             # the next call tries to remove them again.
@@ -199,7 +202,7 @@ class Uploads:
         except Exception as error:
             if not isinstance(error, StorageError | Stopped):
                 log.error("upload failed", error=type(error).__qualname__)
-            await run_in_threadpool(self._datasets.refuse_upload, upload.id, refusal(error))
+            await run_in_threadpool(self._versions.refuse_upload, upload.id, refusal(error))
             raise
         finally:
             heartbeat.cancel()
@@ -232,12 +235,12 @@ class Uploads:
         domain = upload.public.domain
         if not isinstance(domain, TableDomain) or domain.person is None:
             return None
-        return self._datasets.person_key(upload.dataset.id)
+        return self._versions.person_key(upload.dataset.id)
 
     def _publish(self, upload: Upload, folder: Path, rows: int | None) -> int:
         with room():
             manifest = manifest_digest(folder)
-            return self._datasets.publish(
+            return self._versions.publish(
                 upload.id, folder, actor=upload.actor, rows=rows, manifest=manifest
             )
 
@@ -248,10 +251,10 @@ class Uploads:
             detail = {"progress": round(progress.share, 3)}
             # A heartbeat may fail without harm: the lease lasts as long as twelve of them.
             with suppress(StorageError):
-                await run_in_threadpool(self._datasets.keep_upload, upload_id, detail)
+                await run_in_threadpool(self._versions.keep_upload, upload_id, detail)
 
     async def _refuse(self, upload_id: int, ticket: Ticket | None, error: Exception) -> None:
-        await run_in_threadpool(self._datasets.refuse_upload, upload_id, refusal(error))
+        await run_in_threadpool(self._versions.refuse_upload, upload_id, refusal(error))
         await run_in_threadpool(self._drop, upload_id, ticket)
 
     def _offer(self, upload_id: int, ticket: Ticket, path: Path) -> Ticket:

@@ -40,6 +40,7 @@ from mechanisms.model.executor import Executor
 from mechanisms.noise.keystream import SystemRandomness
 from storage.assurance.refusals import Refusals
 from storage.catalogue.datasets import Datasets
+from storage.catalogue.record_versions import RecordVersions
 from storage.database.database import Database
 from storage.files.shared import Shared
 from storage.journal.certificate_keys import CertificateKeys
@@ -84,8 +85,9 @@ def opened(
         certificate_keys = CertificateKeys(database)
         certificate_keys.state(certificate_key.public)
         datasets = Datasets(database, files)
-        datasets.claim_files()
-        datasets.sweep()
+        versions = RecordVersions(database, files, datasets)
+        versions.claim_files()
+        versions.sweep()
         ledger = Ledger(
             database,
             lease_us=round(settings.lease * 1e6),
@@ -116,6 +118,7 @@ def opened(
             database=database,
             ledger=ledger,
             datasets=datasets,
+            versions=versions,
             queries=queries,
             attempts=attempts,
             clock=clock,
@@ -139,13 +142,14 @@ def opened(
             showing = Repeated("metrics", METRICS_SECONDS, metrics.refresh)
             showing.start()
             closing.callback(showing.close)
-        opener = Opener(datasets, settings.opening_interval)
+        opener = Opener(versions, settings.opening_interval)
         opener.start()
         closing.callback(opener.close)
         uploads = Uploads(
             settings=settings,
             files=files,
             datasets=datasets,
+            versions=versions,
             users=users,
             execution=execution,
             opener=opener,
@@ -173,6 +177,7 @@ def opened(
             sessions=Sessions(database, users, round(settings.session_lifetime * 1e6)),
             files=files,
             datasets=datasets,
+            versions=versions,
             ledger=ledger,
             budget_requests=BudgetRequests(database),
             queries=queries,

@@ -97,7 +97,7 @@ def describe(services: Services, caller: Caller, name: str) -> DatasetDetails:
     if is_owner and isinstance(view, DatasetOut):
         now_us = services.database.now_us()
         versions = [
-            _version(one, stored.version, now_us) for one in services.datasets.versions(stored.id)
+            _version(one, stored.version, now_us) for one in services.versions.published(stored.id)
         ]
         view = view.model_copy(update={"versions": versions or None})
     return DatasetDetails(view, is_owner, is_owner or "auditor" in caller.roles)

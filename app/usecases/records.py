@@ -94,7 +94,7 @@ def withdraw(services: Services, caller: Caller, name: str) -> None:
     """
     require(caller, "owner")
     owned(services, caller, name)
-    services.datasets.withdraw(name, actor=caller.user)
+    services.versions.withdraw(name, actor=caller.user)
     services.uploads.tidy(name)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from storage.assurance.publishing import Publisher
     from storage.assurance.refusals import Refusals
     from storage.catalogue.datasets import Datasets
+    from storage.catalogue.record_versions import RecordVersions
     from storage.database.database import Database
     from storage.journal.certificate_keys import CertificateKeys
     from storage.ledger.budget_requests import BudgetRequests
@@ -55,6 +56,7 @@ class Services:
     sessions: Sessions
     files: Files
     datasets: Datasets
+    versions: RecordVersions
     ledger: Ledger
     budget_requests: BudgetRequests
     queries: Queries

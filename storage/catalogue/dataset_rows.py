@@ -6,13 +6,14 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from sqlalchemy import BindParameter, Row, Select, and_, func, select
+from sqlalchemy import BindParameter, Connection, Row, Select, and_, func, select
 
 from accounting.account import AccountRank, Limit
 from mechanisms.model.domains import Dataset
 from storage.catalogue import versions
 from storage.database.expressions import now_us
 from storage.database.tables import budget_account, dataset, upload, users
+from storage.errors import NotFound
 from storage.files.labels import DistantLabels
 from storage.ledger.accounts import LIMITS
 
@@ -117,3 +118,11 @@ def upload_state(row: Row[Any]) -> UploadState | None:
     if row.lease_until <= row.now:
         return UploadState(row.upload_id, "refused", dict(versions.INTERRUPTED), row.started_us)
     return UploadState(row.upload_id, "preparing", json.loads(row.detail), row.started_us)
+
+
+def id_of(connection: Connection, name: str) -> int:
+    """The id of the dataset of this name. Raises: NotFound."""
+    id = connection.execute(select(_d.id).where(_d.name == name)).scalar_one_or_none()
+    if id is None:
+        raise NotFound("there is no such dataset")
+    return int(id)

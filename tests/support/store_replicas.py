@@ -9,6 +9,7 @@ import numpy as np
 
 from mechanisms.model.domains import GraphDomain, NeighbouringRelation
 from storage.catalogue.datasets import Datasets
+from storage.catalogue.record_versions import RecordVersions
 from storage.errors import StoreFailed
 from storage.files.arrays import write_arrays
 from storage.s3.remote import RemoteFiles
@@ -26,10 +27,11 @@ class Replica:
         self.store = server.cached(folder, address)
         self.files = RemoteFiles(folder, self.store)
         self.datasets = Datasets(world.database, self.files)
+        self.versions = RecordVersions(world.database, self.files, self.datasets)
 
     def publish(self, world: World, name: str, value: int) -> None:
-        upload = self.datasets.begin_upload(name, actor=world.owner)
-        self.datasets.publish(upload, self.prepared(name, value), actor=world.owner)
+        upload = self.versions.begin_upload(name, actor=world.owner)
+        self.versions.publish(upload, self.prepared(name, value), actor=world.owner)
 
     def prepared(self, name: str, value: int) -> Path:
         stored = self.datasets.find(name)
@@ -41,8 +43,8 @@ class Replica:
     def records(self, name: str) -> Any:
         """The records as a query reads them, after the service has opened them."""
         stored = self.datasets.find(name)
-        self.datasets.opened.open(stored.id, stored.version, DOMAIN)
-        return self.datasets.opened.get(stored.id, stored.version)
+        self.versions.opened.open(stored.id, stored.version, DOMAIN)
+        return self.versions.opened.get(stored.id, stored.version)
 
     def names(self, name: str = "graph") -> list[Any]:
         dataset = self.datasets.find(name)

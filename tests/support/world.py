@@ -18,6 +18,7 @@ from accounting.measures import MEASURES
 from accounting.privacy_loss import NANO, PrivacyLoss
 from mechanisms.model.domains import GraphDomain, NeighbouringRelation
 from storage.catalogue.datasets import Datasets, StoredDataset
+from storage.catalogue.record_versions import RecordVersions
 from storage.database import tables
 from storage.database.database import Database
 from storage.journal.facts import FactKind
@@ -71,6 +72,7 @@ class World:
         self.files = Files(folder / "data")
         self.users, self.queries = Users(database), Queries(database)
         self.datasets = Datasets(database, self.files)
+        self.versions = RecordVersions(database, self.files, self.datasets)
         self.ledger = BlockingLedger(database, lease_us=lease_us)
         self._numbers = count(1)
         key_file = folder / "admin.key"
@@ -99,10 +101,10 @@ class World:
         return self.publish(stored) if ready else stored
 
     def publish(self, stored: StoredDataset, rows: int | None = None) -> StoredDataset:
-        upload = self.datasets.begin_upload(stored.name, actor=self.owner)
+        upload = self.versions.begin_upload(stored.name, actor=self.owner)
         staging = self.files.staging_folder(stored.id)
         staging.mkdir()
-        self.datasets.publish(upload, staging, actor=self.owner, rows=rows)
+        self.versions.publish(upload, staging, actor=self.owner, rows=rows)
         return self.datasets.find(stored.name)
 
     def grant(self, dataset: StoredDataset, analyst: User, limit: PrivacyLoss | Limit) -> None:

@@ -234,7 +234,7 @@ def test_an_upload_without_room_is_refused(shop: Service, number: int, step: int
     folders = shop.settings.data / "datasets"
     for folder in folders.glob("*/staging-*"):
         os.utime(folder, (0, 0))
-    shop.client.app.state.services.datasets.sweep()
+    shop.client.app.state.services.versions.sweep()
     assert not list(folders.glob("*/staging-*"))
 
 
@@ -311,7 +311,7 @@ def test_damaged_and_missing_files_are_never_served(application: FastAPI, shop: 
         path.unlink()
         if content is not None:
             path.write_bytes(content)
-        services.datasets.opened.forget(id, 1)
+        services.versions.opened.forget(id, 1)
         search(services)
         assert kind_of(ask(shop, what, "t")) == (503, "busy"), what
         assert services.opener.missing() == 1

@@ -87,10 +87,10 @@ def test_a_neighbour_is_named_from_two_heads_unless_digests_are_salted(
     log.begin(1)
     publisher = Publisher(world.database, log)
     publisher.look()
-    upload = world.datasets.begin_upload(stored.name, actor=world.owner)
+    upload = world.versions.begin_upload(stored.name, actor=world.owner)
     staging = world.files.staging_folder(stored.id)
     staging.mkdir()
     manifest = digest(arrays(SECRET))
-    world.datasets.publish(upload, staging, actor=world.owner, manifest=manifest)
+    world.versions.publish(upload, staging, actor=world.owner, manifest=manifest)
     publisher.look()
     assert neighbours_named(world, published_heads(log.path)) == named

@@ -86,7 +86,7 @@ def fill(world: World) -> None:
     for _ in range(2):
         world.ledger.reserve(request(dataset, analyst))
     world.publish(dataset)
-    world.datasets.withdraw(dataset.name, actor=world.owner)
+    world.versions.withdraw(dataset.name, actor=world.owner)
     requests, until_us = BudgetRequests(world.database), world.now() + 10**12
     analyst = world.analyst()
     for number in range(3):

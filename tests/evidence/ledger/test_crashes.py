@@ -88,7 +88,7 @@ def open_account(world: World, prepared: Any) -> object:
 
 
 def withdraw(world: World, prepared: Any) -> object:
-    world.datasets.withdraw(prepared[0].name, actor=world.owner)
+    world.versions.withdraw(prepared[0].name, actor=world.owner)
     return True
 
 
@@ -147,18 +147,18 @@ def test_all_or_nothing(
 
 def test_a_publication_that_dies_puts_its_folder_back(world: World) -> None:
     dataset = world.dataset(ready=False)
-    upload = world.datasets.begin_upload(dataset.name, actor=world.owner)
+    upload = world.versions.begin_upload(dataset.name, actor=world.owner)
     staging = world.files.staging_folder(dataset.id)
     staging.mkdir()
     (staging / "array").write_bytes(b"prepared")
     before = contents(world.database)
     for after in range(1, 8):
         with Failpoint(world.database, after), pytest.raises(Crash):
-            world.datasets.publish(upload, staging, actor=world.owner)
+            world.versions.publish(upload, staging, actor=world.owner)
         assert contents(world.database) == before
         assert (staging / "array").read_bytes() == b"prepared"
     with Failpoint(world.database, 8) as failpoint:
-        assert world.datasets.publish(upload, staging, actor=world.owner) == 1
+        assert world.versions.publish(upload, staging, actor=world.owner) == 1
     assert not failpoint.reached
     folder = world.files.version_folder(dataset.id, 1)
     assert (folder / "array").read_bytes() == b"prepared"

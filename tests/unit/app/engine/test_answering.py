@@ -78,11 +78,11 @@ def test_a_refusal_leaves_nothing_for_the_garbage_collector(shop: Service) -> No
     gc.disable()
     try:
         refused = shop("ana", "POST", "/v1/queries", json={**BODY, "epsilon": "2"})
-        kept = [one for one in gc.get_objects() if isinstance(one, BudgetExhausted)]
+        remaining = [one for one in gc.get_objects() if isinstance(one, BudgetExhausted)]
     finally:
         gc.enable()
     assert refused.status_code == 403
-    assert not kept
+    assert not remaining
 
 
 def test_work_that_misses_its_deadline_leaves_later_and_is_counted(

@@ -101,22 +101,23 @@ def test_records_that_are_not_open_are_not_opened_by_a_query(
     people: Service, application: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A version that the service has not opened here refuses its queries, free of charge."""
-    datasets, opener = application.state.services.datasets, application.state.services.opener
+    services = application.state.services
+    versions, opener = services.versions, services.opener
     assert people("olga", "POST", "/v1/datasets", json=REGISTERED).status_code == 201
     people.upload("olga", "t", b"sex\nF\nM\n")
     people.grant("olga", "t", "ana")
     body = {"dataset": "t", "epsilon": "0.1", "query": COUNT}
-    key = datasets.find("t").id, 1
+    key = services.datasets.find("t").id, 1
     with monkeypatch.context() as closed:
         # The service looks for versions to open several times a second. Without this patch it would
         # open the version again before the query.
         closed.setattr(opener, "_try", lambda *_, **__: None)
-        datasets.opened.forget(*key)
+        versions.opened.forget(*key)
         reply = people("ana", "POST", "/v1/queries", json=body)
         assert (reply.status_code, reply.headers["Retry-After"]) == (503, "5")
         assert reply.json()["type"].endswith("busy")
-        assert datasets.opened.get(*key) is None
+        assert versions.opened.get(*key) is None
         assert people("ana", "GET", "/v1/budgets").json()["items"][0]["spent"]["epsilon"] == "0"
     opener._repeated.wake()
-    until(lambda: datasets.opened.get(*key) is not None)
+    until(lambda: versions.opened.get(*key) is not None)
     assert people("ana", "POST", "/v1/queries", json=body).status_code == 201

@@ -48,17 +48,17 @@ class Clock:
         return self.now
 
 
-class Files:
-    """Datasets whose versions take a second each to open; those in ``broken`` do not open."""
+class Versions:
+    """Versions that take a second each to open; those in ``broken`` do not open."""
 
     def __init__(self, clock: Clock, *rows: Row) -> None:
         self.rows, self.broken, self.tries = list(rows), set[Row](), list[tuple[float, Row]]()
         self.opened, self._clock = Opened(clock), clock
 
-    def needed_versions(self, dataset_id: int | None = None) -> list[Row]:
+    def needed(self, dataset_id: int | None = None) -> list[Row]:
         return [row for row in self.rows if dataset_id in (None, row.id)]
 
-    def open_version(self, row: Row, *, visible_from: Callable[[], float], checked: bool) -> None:
+    def open(self, row: Row, *, visible_from: Callable[[], float], checked: bool) -> None:
         self.tries.append((self._clock.now, row))
         self._clock.now += 0 if checked else 1
         if row in self.broken:
@@ -73,16 +73,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def opener_of(files: Any, interval: float = INTERVAL) -> Opener:
-    return Opener(files, interval)
+def opener_of(versions: Any, interval: float = INTERVAL) -> Opener:
+    return Opener(versions, interval)
 
 
 ONE, TWO = Row(1, 1), Row(2, 4)
 
 
 def test_versions_are_readable_and_ready_at_multiples_of_the_interval(clock: Clock) -> None:
-    files = Files(clock, ONE, TWO)
-    opener = opener_of(files)
+    versions = Versions(clock, ONE, TWO)
+    opener = opener_of(versions)
     assert not opener.is_ready()
     opener._search()  # Both versions are open at 1004 s, but readable only from 1005 s on.
     assert not opener.is_ready()
@@ -90,77 +90,77 @@ def test_versions_are_readable_and_ready_at_multiples_of_the_interval(clock: Clo
     clock.now = 1005.0
     assert opener.is_ready()
     assert opener.missing() == 0
-    assert set(files.opened.visible.values()) == {1005.0}
+    assert set(versions.opened.visible.values()) == {1005.0}
 
 
 def test_what_this_process_publishes_is_readable_at_once(clock: Clock) -> None:
-    files = Files(clock, ONE, TWO)
-    opener_of(files).publish(2, 4)
-    assert files.opened.visible == {TWO: clock.now}
+    versions = Versions(clock, ONE, TWO)
+    opener_of(versions).publish(2, 4)
+    assert versions.opened.visible == {TWO: clock.now}
 
 
 def test_only_the_version_just_published_opens_without_a_check(clock: Clock) -> None:
     """A running query keeps an earlier version needed, whose files may have been damaged since."""
     later = TWO._replace(version=5)
-    files = Files(clock, TWO, later)
-    opener_of(files).publish(2, 5)
-    assert set(files.opened.visible) == {later}
+    versions = Versions(clock, TWO, later)
+    opener_of(versions).publish(2, 5)
+    assert set(versions.opened.visible) == {later}
 
 
 def test_a_version_that_does_not_open_holds_up_no_other_and_is_tried_ever_more_rarely(
     clock: Clock,
 ) -> None:
-    files = Files(clock, ONE, TWO)
-    files.broken = {ONE}
-    opener = opener_of(files, 0)
+    versions = Versions(clock, ONE, TWO)
+    versions.broken = {ONE}
+    opener = opener_of(versions, 0)
     opener._search()
     assert (opener.missing(), opener.is_ready()) == (1, True)
-    assert files.opened.get(*TWO) is not None
-    start, files.tries = clock.now, []
+    assert versions.opened.get(*TWO) is not None
+    start, versions.tries = clock.now, []
     while clock.now < start + 3000:
         clock.now += opening.LEAST
         opener._search()
-    waits = [later[0] - sooner[0] for sooner, later in pairwise(files.tries)]
-    assert all(row == ONE for _, row in files.tries)
+    waits = [later[0] - sooner[0] for sooner, later in pairwise(versions.tries)]
+    assert all(row == ONE for _, row in versions.tries)
     assert waits == sorted(waits)
     assert waits[0] < 3
     assert opening.LONGEST <= waits[-1] < opening.LONGEST + 3
-    files.broken = set()
+    versions.broken = set()
     clock.now += opening.LONGEST
     opener._search()
     assert opener.missing() == 0
 
 
 def test_what_queries_no_longer_need_is_closed(clock: Clock) -> None:
-    files = Files(clock, ONE, TWO)
-    opener = opener_of(files)
+    versions = Versions(clock, ONE, TWO)
+    opener = opener_of(versions)
     opener._search()
-    files.rows = [Row(1, 2), TWO]
+    versions.rows = [Row(1, 2), TWO]
     opener._search()
-    assert set(files.opened.visible) == {Row(1, 2), TWO}
+    assert set(versions.opened.visible) == {Row(1, 2), TWO}
 
 
 def test_a_version_published_during_a_search_stays_open(clock: Clock) -> None:
-    files = Files(clock, ONE)
-    opener, rows = opener_of(files), files.needed_versions
+    versions = Versions(clock, ONE)
+    opener, rows = opener_of(versions), versions.needed
 
     def meanwhile(dataset_id: int | None = None) -> list[Row]:
         before = rows(dataset_id)
         if dataset_id is None:
-            files.rows = [ONE, TWO]
+            versions.rows = [ONE, TWO]
             opener.publish(TWO.id, TWO.version)
         return before
 
-    files.needed_versions = meanwhile  # type: ignore[method-assign]
+    versions.needed = meanwhile  # type: ignore[method-assign]
     opener._search()
-    assert TWO in files.opened.visible
+    assert TWO in versions.opened.visible
 
 
 def test_a_closing_service_opens_nothing_more(clock: Clock) -> None:
-    files = Files(clock, ONE)
-    opener = opener_of(files)
+    versions = Versions(clock, ONE)
+    opener = opener_of(versions)
     opener.start()
     opener.close()
-    tried = len(files.tries)
+    tried = len(versions.tries)
     opener._search()
-    assert len(files.tries) == tried
+    assert len(versions.tries) == tried

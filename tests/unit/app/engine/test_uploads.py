@@ -165,8 +165,8 @@ def left_by_a_dead_process(people: Service, name: str, attempts: int = 1) -> int
     file = people.settings.data / "incoming" / ("0" * 32)
     file.write_bytes(EDGES)
     ticket = Ticket(name, "olga", file.name, "text/csv", False, attempts)
-    upload: int = services.datasets.begin_upload(name, actor=owner)
-    assert not services.datasets.claim_upload(upload), "its process lives for a lease"
+    upload: int = services.versions.begin_upload(name, actor=owner)
+    assert not services.versions.claim_upload(upload), "its process lives for a lease"
     services.files.tickets.leave(upload, ticket)
     until(lambda: services.files.tickets.find(upload) is None)
     return upload
@@ -181,7 +181,7 @@ def test_a_ticket_that_nobody_can_read_is_given_up_and_the_next_one_is_not(
     owner, tickets = services.users.find("olga"), people.settings.data / "incoming"
     for name, written in (("one", b'{"of": "another version"}'), ("two", b"{")):
         people.dataset("olga", records=None, name=name)
-        upload = services.datasets.begin_upload(name, actor=owner)
+        upload = services.versions.begin_upload(name, actor=owner)
         (tickets / f"upload-{upload}").write_bytes(written)
     name = people.dataset("olga", records=None)
     left_by_a_dead_process(people, name)
@@ -209,7 +209,7 @@ def test_a_sign_of_life_that_fails_is_given_again(
     name = people.dataset("olga", records=None)
     monkeypatch.setattr(uploads, "HEARTBEAT", 0.02)
     monkeypatch.setattr(uploads, "prepare_upload", slow)
-    monkeypatch.setattr(services.datasets, "keep_upload", busy)
+    monkeypatch.setattr(services.versions, "keep_upload", busy)
     assert people.upload("olga", name, EDGES).status_code == 201
     assert len(renewals) >= 3
 
@@ -249,7 +249,7 @@ def test_what_could_not_be_deleted_is_deleted_later(
     assert owner is not None
     folder = services.files.version_folder(stored.id, 1)
     assert folder.is_dir()
-    services.datasets.withdraw(name, actor=owner)
+    services.versions.withdraw(name, actor=owner)
     until(lambda: not folder.exists())
 
 

@@ -25,13 +25,13 @@ ARRAYS = {"indptr": np.zeros(5, np.int64), "indices": np.zeros(0, np.int64)}
 
 
 def publish(world: World, dataset: StoredDataset, *, digests: bool = True) -> Path:
-    upload = world.datasets.begin_upload(dataset.name, actor=world.owner)
+    upload = world.versions.begin_upload(dataset.name, actor=world.owner)
     staging = world.files.staging_folder(dataset.id)
     write_arrays(staging, "graph", ARRAYS)
     manifest = manifest_digest(staging)
     if not digests:
         without_digests(staging)
-    version = world.datasets.publish(
+    version = world.versions.publish(
         upload, staging, actor=world.owner, manifest=manifest if digests else None
     )
     return world.files.version_folder(dataset.id, version)
@@ -50,8 +50,8 @@ def outcome(world: World) -> ArraysVerified:
 def test_arrays_of_an_earlier_release_are_compared_once_they_have_digests(world: World) -> None:
     folder = publish(world, world.dataset(ready=False), digests=False)
     assert (outcome(world).versions, outcome(world).unknown) == (0, 1)
-    (row,) = world.datasets.needed_versions()
-    world.datasets.open_version(row)
+    (row,) = world.versions.needed()
+    world.versions.open(row)
     assert (outcome(world).versions, outcome(world).unknown) == (1, 0)
     flip(folder / "0.npy")
     bad = outcome(world).first_bad

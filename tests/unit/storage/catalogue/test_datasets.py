@@ -91,8 +91,8 @@ class TestRegistering:
     def test_what_is_absent(self, world: World) -> None:
         for call in (
             lambda: world.datasets.find("nothing"),
-            lambda: world.datasets.begin_upload("nothing", actor=world.owner),
-            lambda: world.datasets.withdraw("nothing", actor=world.owner),
+            lambda: world.versions.begin_upload("nothing", actor=world.owner),
+            lambda: world.versions.withdraw("nothing", actor=world.owner),
             lambda: world.datasets.set_nodes("nothing", [1], max_degree=None, actor=world.owner),
             lambda: world.ledger.cap(77),
         ):
@@ -143,36 +143,36 @@ class TestNodes:
 class TestVersions:
     def test_versions_are_counted_at_publication(self, world: World) -> None:
         stored = register(world)
-        refused = world.datasets.begin_upload("d", actor=world.owner)
-        world.datasets.refuse_upload(refused, {"errors": []})
+        refused = world.versions.begin_upload("d", actor=world.owner)
+        world.versions.refuse_upload(refused, {"errors": []})
         assert [world.publish(stored).version for _ in range(3)] == [1, 2, 3]
-        world.datasets.withdraw("d", actor=world.owner)
+        world.versions.withdraw("d", actor=world.owner)
         gone = world.datasets.find("d")
         assert (gone.version, gone.status) == (0, "empty")
         with pytest.raises(NoRecords):
-            world.datasets.withdraw("d", actor=world.owner)
+            world.versions.withdraw("d", actor=world.owner)
         assert world.publish(stored).version == 4
 
     def test_one_upload_at_a_time(self, world: World) -> None:
         stored = register(world)
-        first = world.datasets.begin_upload("d", actor=world.owner)
+        first = world.versions.begin_upload("d", actor=world.owner)
         with pytest.raises(UploadRunning):
-            world.datasets.begin_upload("d", actor=world.owner)
+            world.versions.begin_upload("d", actor=world.owner)
         register(world, "other")
-        world.datasets.begin_upload("other", actor=world.owner)
+        world.versions.begin_upload("other", actor=world.owner)
         staging = world.files.staging_folder(stored.id)
         staging.mkdir()
-        assert world.datasets.publish(first, staging, actor=world.owner) == 1
-        assert world.datasets.begin_upload("d", actor=world.owner) != first
+        assert world.versions.publish(first, staging, actor=world.owner) == 1
+        assert world.versions.begin_upload("d", actor=world.owner) != first
 
     def test_an_upload_ends_once(self, world: World, tmp_path: Path) -> None:
         register(world)
-        upload = world.datasets.begin_upload("d", actor=world.owner)
-        world.datasets.refuse_upload(upload, {"errors": ["first"]})
-        world.datasets.refuse_upload(upload, {"errors": ["second"]})
-        world.datasets.keep_upload(upload, {"done": 1})
+        upload = world.versions.begin_upload("d", actor=world.owner)
+        world.versions.refuse_upload(upload, {"errors": ["first"]})
+        world.versions.refuse_upload(upload, {"errors": ["second"]})
+        world.versions.keep_upload(upload, {"done": 1})
         with pytest.raises(NotFound):
-            world.datasets.publish(upload, tmp_path, actor=world.owner)
+            world.versions.publish(upload, tmp_path, actor=world.owner)
         current = world.datasets.find("d")
         assert current.upload is not None
         assert (current.upload.status, current.upload.detail) == ("refused", {"errors": ["first"]})
@@ -180,52 +180,52 @@ class TestVersions:
 
     def test_the_owner_sees_progress(self, world: World) -> None:
         register(world)
-        upload = world.datasets.begin_upload("d", actor=world.owner)
-        world.datasets.keep_upload(upload, {"prepared": 0.5})
-        world.datasets.keep_upload(upload)
+        upload = world.versions.begin_upload("d", actor=world.owner)
+        world.versions.keep_upload(upload, {"prepared": 0.5})
+        world.versions.keep_upload(upload)
         current = world.datasets.find("d")
         assert current.upload is not None
         assert (current.upload.status, current.upload.detail) == ("preparing", {"prepared": 0.5})
 
     def test_a_withdrawal_stops_what_is_being_prepared(self, world: World, tmp_path: Path) -> None:
         dataset = world.dataset()
-        upload = world.datasets.begin_upload(dataset.name, actor=world.owner)
-        world.datasets.withdraw(dataset.name, actor=world.owner)
+        upload = world.versions.begin_upload(dataset.name, actor=world.owner)
+        world.versions.withdraw(dataset.name, actor=world.owner)
         with pytest.raises(NotFound):
-            world.datasets.publish(upload, tmp_path, actor=world.owner)
+            world.versions.publish(upload, tmp_path, actor=world.owner)
         current = world.datasets.find(dataset.name)
         assert current.upload is not None
         assert (current.version, current.upload.status) == (0, "refused")
         assert current.upload.detail == versions.WITHDRAWN
-        world.datasets.begin_upload(dataset.name, actor=world.owner)
+        world.versions.begin_upload(dataset.name, actor=world.owner)
         # Ends an upload that is under way. No records are stored, so the next withdrawal is
         # refused.
-        world.datasets.withdraw(dataset.name, actor=world.owner)
+        world.versions.withdraw(dataset.name, actor=world.owner)
         with pytest.raises(NoRecords):
-            world.datasets.withdraw(dataset.name, actor=world.owner)
+            world.versions.withdraw(dataset.name, actor=world.owner)
 
     def test_versions_of_persons_share_a_key_until_their_records_are_withdrawn(
         self, world: World
     ) -> None:
         stored = register(world, domain=PERSONS, neighbouring=NeighbouringRelation.ADD_REMOVE)
         other = register(world, "e", domain=PERSONS, neighbouring=NeighbouringRelation.ADD_REMOVE)
-        key = world.datasets.person_key(stored.id)
-        assert (len(key), world.datasets.person_key(stored.id)) == (32, key)
+        key = world.versions.person_key(stored.id)
+        assert (len(key), world.versions.person_key(stored.id)) == (32, key)
         world.publish(stored)
-        assert world.datasets.person_key(stored.id) == key
-        assert world.datasets.person_key(other.id) != key
+        assert world.versions.person_key(stored.id) == key
+        assert world.versions.person_key(other.id) != key
         assert key.hex() not in repr(world.datasets.find("d"))
         assert repr(key) not in repr(world.datasets.find("d"))
-        world.datasets.withdraw("d", actor=world.owner)
+        world.versions.withdraw("d", actor=world.owner)
         stored_keys = select(tables.dataset.c.person_key).where(tables.dataset.c.id == stored.id)
         with world.database.read() as connection:
             assert connection.execute(stored_keys).scalar_one() is None
-        assert world.datasets.person_key(stored.id) != key
+        assert world.versions.person_key(stored.id) != key
         check_invariants(world.database)
 
     def test_a_dead_preparation_does_not_last(self, world: World) -> None:
         stored = world.dataset()
-        world.datasets.begin_upload(stored.name, actor=world.owner)
+        world.versions.begin_upload(stored.name, actor=world.owner)
         died = update(tables.upload).where(tables.upload.c.state == 0).values(lease_until=0)
         world.database.write(lambda connection: connection.execute(died))
         current = world.datasets.find(stored.name)
@@ -236,12 +236,12 @@ class TestVersions:
 
     def test_a_slow_preparation_may_still_publish(self, world: World) -> None:
         stored = register(world)
-        upload = world.datasets.begin_upload("d", actor=world.owner)
+        upload = world.versions.begin_upload("d", actor=world.owner)
         late = update(tables.upload).values(lease_until=0)
         world.database.write(lambda connection: connection.execute(late))
         staging = world.files.staging_folder(stored.id)
         staging.mkdir()
-        assert world.datasets.publish(upload, staging, actor=world.owner) == 1
+        assert world.versions.publish(upload, staging, actor=world.owner) == 1
 
     def test_arrays_stay_while_an_open_query_names_them(self, world: World) -> None:
         dataset, analyst = world.ready()
@@ -249,15 +249,15 @@ class TestVersions:
         assert isinstance(reservation, Reservation)
         world.publish(dataset)
         folder = world.files.version_folder(dataset.id, 1)
-        assert world.datasets.remove_unused(dataset.name) == []
+        assert world.versions.remove_unused(dataset.name) == []
         assert folder.is_dir()
         world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
-        assert world.datasets.remove_unused() == [1]
+        assert world.versions.remove_unused() == [1]
         assert not folder.exists()
         assert world.files.version_folder(dataset.id, 2).is_dir()
-        assert world.datasets.remove_unused(dataset.name) == []
-        world.datasets.withdraw(dataset.name, actor=world.owner)
-        assert world.datasets.remove_unused(dataset.name) == [2]
+        assert world.versions.remove_unused(dataset.name) == []
+        world.versions.withdraw(dataset.name, actor=world.owner)
+        assert world.versions.remove_unused(dataset.name) == [2]
 
     @pytest.mark.parametrize("kind", ["sqlite"], indirect=True)
     def test_what_is_needed_is_found_without_the_queries_that_have_ended(
@@ -273,7 +273,7 @@ class TestVersions:
                 world.ledger.settle(reservation, status=201, body=b"x", release_us=0)
             world.ledger.reserve(request(dataset, analyst))
             world.publish(dataset)
-            needed = partial(world.datasets.needed_versions, dataset.id)
+            needed = partial(world.versions.needed, dataset.id)
             assert [row.version for row in needed()] == [1, 2]
             efforts.append(instructions(world.database, needed))
         assert efforts[1] < efforts[0] + 100
@@ -321,13 +321,13 @@ class TestRows:
             world.publish(stored, rows=4)
         current = world.datasets.find("d")
         assert current.upload is not None
-        world.datasets.refuse_upload(current.upload.id, {})
+        world.versions.refuse_upload(current.upload.id, {})
         assert self.rows_of(world.publish(stored, rows=3)) == 3
 
     def test_a_withdrawal_does_not_free_them(self, world: World) -> None:
         stored = self.table(world)
         world.publish(stored, rows=5)
-        world.datasets.withdraw("d", actor=world.owner)
+        world.versions.withdraw("d", actor=world.owner)
         with pytest.raises(InvalidRecords):
             world.publish(stored, rows=6)
 

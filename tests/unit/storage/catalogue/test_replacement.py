@@ -58,7 +58,7 @@ def test_what_somebody_relies_on_stays(world: World) -> None:
     with pytest.raises(NotFound):
         replace(world, "nothing")
     assert contents(world.database) == before
-    world.datasets.withdraw(published.name, actor=world.owner)
+    world.versions.withdraw(published.name, actor=world.owner)
     assert replace(world, published.name).public != published.public
 
 
@@ -81,7 +81,7 @@ def test_a_refused_replacement_waits_for_no_charge(world: World) -> None:
 
 def test_no_upload_of_the_old_description_is_published(world: World) -> None:
     stored = world.dataset(ready=False)
-    upload = world.datasets.begin_upload(stored.name, actor=world.owner)
+    upload = world.versions.begin_upload(stored.name, actor=world.owner)
     with pytest.raises(UploadRunning):
         replace(world, stored.name)
     late_lease = update(tables.upload).values(lease_until=0)
@@ -90,12 +90,12 @@ def test_no_upload_of_the_old_description_is_published(world: World) -> None:
     staging = world.files.staging_folder(stored.id)
     staging.mkdir()
     with pytest.raises(NotFound):
-        world.datasets.publish(upload, staging, actor=world.owner)
-    assert not world.datasets.claim_upload(upload)
+        world.versions.publish(upload, staging, actor=world.owner)
+    assert not world.versions.claim_upload(upload)
     late = {"actor": world.owner, "created_us": stored.created_us}
     with pytest.raises(DescriptionReplaced):
-        world.datasets.begin_upload(stored.name, **late)
+        world.versions.begin_upload(stored.name, **late)
     with pytest.raises(AlreadyExists):
         world.datasets.set_nodes(stored.name, [1, 2, 3, 4, 5], max_degree=2, **late)
     now = world.datasets.find(stored.name).created_us
-    assert world.datasets.begin_upload(stored.name, actor=world.owner, created_us=now)
+    assert world.versions.begin_upload(stored.name, actor=world.owner, created_us=now)

@@ -15,7 +15,7 @@ from tests.support.world import World
 def test_a_version_published_between_two_statements_is_known(world: World, moment: int) -> None:
     """PostgreSQL shows each of them what was committed before it, not before the first."""
     stored = world.dataset(ready=False)
-    upload = world.datasets.begin_upload(stored.name, actor=world.owner)
+    upload = world.versions.begin_upload(stored.name, actor=world.owner)
     folder, statements = f"{upload}-{'0' * 32}", []
 
     def publish(connection: Any, *_: object) -> None:

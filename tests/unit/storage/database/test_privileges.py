@@ -79,7 +79,7 @@ def test_it_serves(served: Database, tmp_path: Path) -> None:
     assert world.ledger.release(reservation)
     world.ledger.grant(None, analyst.id, allowance(1), actor_id=world.admin.id)
     world.grant(dataset, analyst, loss(2))
-    world.datasets.withdraw(dataset.name, actor=world.owner)
+    world.versions.withdraw(dataset.name, actor=world.owner)
     counting = Refusals(served)
     counting.count(analyst.id, "d", "busy")
     counting.write()

@@ -18,7 +18,7 @@ from tests.support.world import World, loss
 def test_lines_are_read_newest_first_page_by_page(world: World) -> None:
     dataset, analyst = world.ready(loss(2))
     world.users.issue_key(analyst.name, actor=world.admin)
-    world.datasets.withdraw(dataset.name, actor=world.owner)
+    world.versions.withdraw(dataset.name, actor=world.owner)
     at_us = world.now()
     account = world.ledger.account(dataset.id, analyst.id)
     assert account is not None

@@ -60,8 +60,8 @@ def admit(world: World) -> None:
 
 def withdraw(world: World) -> None:
     dataset = world.dataset()
-    world.datasets.withdraw(dataset.name, actor=world.owner)
-    world.datasets.remove_unused(dataset.name)
+    world.versions.withdraw(dataset.name, actor=world.owner)
+    world.versions.remove_unused(dataset.name)
 
 
 def revoke(world: World) -> None:
@@ -124,10 +124,10 @@ def test_a_change_that_raises_no_revision_is_caught(
 
 def test_a_version_states_its_manifest(world: World) -> None:
     dataset = world.dataset(ready=False)
-    upload = world.datasets.begin_upload(dataset.name, actor=world.owner)
+    upload = world.versions.begin_upload(dataset.name, actor=world.owner)
     staging = world.files.staging_folder(dataset.id)
     staging.mkdir()
-    world.datasets.publish(upload, staging, actor=world.owner, manifest=bytes(range(32)))
+    world.versions.publish(upload, staging, actor=world.owner, manifest=bytes(range(32)))
     with world.database.read() as connection:
         kind = tables.journal.c.kind == int(FactKind.UNTOLD_VERSION)
         text = connection.execute(select(tables.journal.c.fact).where(kind)).scalar_one()
@@ -139,24 +139,24 @@ def test_a_version_states_its_manifest(world: World) -> None:
 
 def test_only_the_manifest_that_was_published_opens(world: World) -> None:
     dataset = world.dataset(ready=False)
-    upload = world.datasets.begin_upload(dataset.name, actor=world.owner)
+    upload = world.versions.begin_upload(dataset.name, actor=world.owner)
     staging = world.files.staging_folder(dataset.id)
     arrays = {"indptr": np.zeros(5, np.int64), "indices": np.zeros(0, np.int64)}
     write_arrays(staging, "graph", arrays)
-    world.datasets.publish(upload, staging, actor=world.owner, manifest=bytes(32))
-    (row,) = world.datasets.needed_versions()
+    world.versions.publish(upload, staging, actor=world.owner, manifest=bytes(32))
+    (row,) = world.versions.needed()
     with pytest.raises(DamagedFolder, match="the manifest is not the one that was published"):
-        world.datasets.open_version(row)
+        world.versions.open(row)
     # A version that an earlier release published has no digest of its manifest. Its first opening
     # records the digest in the journal, and later ones record nothing.
     nothing = update(tables.dataset_version).values(manifest_digest=None)
     world.database.write(lambda connection: connection.execute(nothing))
     for facts in (2, 2):
-        (row,) = world.datasets.needed_versions()
-        world.datasets.open_version(row)
-        assert world.datasets.opened.get(dataset.id, 1) is not None
-        (row,) = world.datasets.needed_versions()
-        assert row.manifest_digest == world.datasets.opened.manifest(dataset.id, 1)
+        (row,) = world.versions.needed()
+        world.versions.open(row)
+        assert world.versions.opened.get(dataset.id, 1) is not None
+        (row,) = world.versions.needed()
+        assert row.manifest_digest == world.versions.opened.manifest(dataset.id, 1)
         with world.database.read() as connection:
             kind = tables.journal.c.kind == int(FactKind.UNTOLD_VERSION)
             texts = connection.execute(select(tables.journal.c.fact).where(kind)).scalars().all()

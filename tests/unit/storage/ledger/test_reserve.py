@@ -170,7 +170,7 @@ def test_the_current_version_is_charged_and_stored(world: World) -> None:
 def test_withdrawn_records_are_never_charged_for(world: World) -> None:
     dataset, analyst = world.ready()
     late = request(dataset, analyst)
-    world.datasets.withdraw(dataset.name, actor=world.owner)
+    world.versions.withdraw(dataset.name, actor=world.owner)
     before = contents(world.database)
     with pytest.raises(NoRecords):
         world.ledger.reserve(late)
@@ -194,7 +194,7 @@ def test_a_withdrawal_waits_for_a_charge_under_way(
     with ThreadPoolExecutor(2) as threads:
         charged = threads.submit(world.ledger.reserve, request(dataset, analyst))
         assert charging.wait(60)
-        withdrawn = threads.submit(lambda: world.datasets.withdraw(dataset.name, actor=world.owner))
+        withdrawn = threads.submit(lambda: world.versions.withdraw(dataset.name, actor=world.owner))
         with pytest.raises(TimeoutError):
             withdrawn.result(timeout=0.2)
         go_on.set()
@@ -203,7 +203,7 @@ def test_a_withdrawal_waits_for_a_charge_under_way(
     with pytest.raises(NoRecords):
         world.ledger.reserve(request(dataset, analyst))
     # The charged query may still read its version, so the version's files are not removed.
-    assert world.datasets.remove_unused(dataset.name) == []
+    assert world.versions.remove_unused(dataset.name) == []
     check_invariants(world.database)
 
 
@@ -223,7 +223,7 @@ def test_a_charge_waits_for_a_withdrawal_under_way(
 
     monkeypatch.setattr(versions, "lock_cap", slow)
     with ThreadPoolExecutor(2) as threads:
-        withdrawn = threads.submit(lambda: world.datasets.withdraw(dataset.name, actor=world.owner))
+        withdrawn = threads.submit(lambda: world.versions.withdraw(dataset.name, actor=world.owner))
         assert locked.wait(60)
         charged = threads.submit(world.ledger.reserve, request(dataset, analyst))
         with pytest.raises(TimeoutError):

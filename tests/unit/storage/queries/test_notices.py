@@ -21,7 +21,7 @@ def test_a_version_is_news_for_its_owner_from_its_moment_on(world: World) -> Non
     assert versions_ready(world.database, ready.at_us, world.owner.id) == [ready]
     assert versions_ready(world.database, ready.at_us + 1, world.owner.id) == []
     assert versions_ready(world.database, world.admin.id, 0) == []
-    world.datasets.withdraw(dataset.name, actor=world.owner)
+    world.versions.withdraw(dataset.name, actor=world.owner)
     assert versions_ready(world.database, 0, world.owner.id) == []
 
 

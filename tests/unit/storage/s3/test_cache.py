@@ -36,11 +36,11 @@ def test_open_versions_stay_and_closed_ones_are_evicted(
     two.store._limit = sum(path.stat().st_size for path in (two.files.root / "store").rglob("*.*"))
     two.records("b")
     two.records("c")
-    assert [two.datasets.opened.get(ids[name], 1) is None for name in "abc"] == [False] * 3
+    assert [two.versions.opened.get(ids[name], 1) is None for name in "abc"] == [False] * 3
     assert two.records("a") is first
     assert cached(two) == 3
     for name in "ab":
-        two.datasets.opened.forget(ids[name], 1)
+        two.versions.opened.forget(ids[name], 1)
     two.store._make_room(0)
     # A query still reads the records of dataset a, so its files stay in the cache. Nothing reads
     # those of b any more, so they are removed.
@@ -60,7 +60,7 @@ def test_what_was_closed_counts_as_used_until_then(world: World, replicas: list[
     for path in (two.files.root / "store" / "arrays").rglob("*"):
         os.utime(path, (1, 1))
     for name in "ba":
-        two.datasets.opened.forget(two.datasets.find(name).id, 1)
+        two.versions.opened.forget(two.datasets.find(name).id, 1)
         time.sleep(0.01)
     limit = sum(path.stat().st_size for path in (two.files.root / "store").rglob("*.*"))
     two.store._limit = limit
@@ -76,7 +76,7 @@ def test_a_damaged_copy_is_fetched_again(world: World, replicas: list[Replica]) 
     register(world, one, "a", GraphDomain(4, 3))
     one.publish(world, "a", 1)
     two.records("a")
-    two.datasets.opened.forget(two.datasets.find("a").id, 1)
+    two.versions.opened.forget(two.datasets.find("a").id, 1)
     copy = next((two.files.root / "store" / "arrays").glob("*/0.npy"))
     content = bytearray(copy.read_bytes())
     content[-1] ^= 1
@@ -94,8 +94,8 @@ def test_an_old_version_gets_its_digests_once_for_all(
     stored = one.datasets.find("a")
     staging = one.prepared("a", 1)
     without_digests(staging)
-    upload = one.datasets.begin_upload("a", actor=world.owner)
-    one.datasets.publish(upload, staging, actor=world.owner)
+    upload = one.versions.begin_upload("a", actor=world.owner)
+    one.versions.publish(upload, staging, actor=world.owner)
     digests = []
     for replica in (one, two):
         replica.records("a")
@@ -113,8 +113,8 @@ def test_a_version_of_which_a_part_is_gone_is_closed(world: World, replicas: lis
     one.publish(world, "graph", 1)
     one.records("graph")
     key = (one.datasets.find("graph").id, 1)
-    one.datasets.opened.forget_removed()
-    assert one.datasets.opened.get(*key) is not None
+    one.versions.opened.forget_removed()
+    assert one.versions.opened.get(*key) is not None
     next((one.files.root / "store" / "arrays").rglob("manifest.json")).unlink()
-    one.datasets.opened.forget_removed()
-    assert one.datasets.opened.get(*key) is None
+    one.versions.opened.forget_removed()
+    assert one.versions.opened.get(*key) is None

@@ -13,6 +13,7 @@ pytest.importorskip("moto", reason="needs the extra `test`")
 from mechanisms.model.domains import GraphDomain
 from storage.catalogue import retention
 from storage.catalogue.datasets import Datasets
+from storage.catalogue.record_versions import RecordVersions
 from storage.database import tables
 from storage.database.database import Database
 from storage.database.expressions import now_us
@@ -47,20 +48,20 @@ def test_records_that_were_not_published_are_swept_by_anybody(
     before = one.store.names("").keys()
     died(monkeypatch, one)
     for _ in range(2):
-        upload = one.datasets.begin_upload("graph", actor=world.owner)
+        upload = one.versions.begin_upload("graph", actor=world.owner)
         monkeypatch.setattr(world.database, "write", fails)
         with pytest.raises(StoreFailed):
-            one.datasets.publish(upload, one.prepared("graph", 2), actor=world.owner)
+            one.versions.publish(upload, one.prepared("graph", 2), actor=world.owner)
         monkeypatch.undo()
         died(monkeypatch, one)
         assert len(one.store.names("")) == len(before) + 3
         # While an upload is under way in any process, its files may still be published. So a sweep
         # keeps them, whatever their age.
         age(two, monkeypatch, 7 * 86_400)
-        two.datasets.sweep()
+        two.versions.sweep()
         assert len(one.store.names("")) == len(before) + 3
-        one.datasets.refuse_upload(upload, {})
-        two.datasets.sweep()
+        one.versions.refuse_upload(upload, {})
+        two.versions.sweep()
         assert two.store.names("").keys() == before
     assert two.records("graph").indptr.tolist() == [1] * 5
 
@@ -79,7 +80,7 @@ def test_a_version_that_comes_during_a_sweep_stays(
         return names(folder)
 
     monkeypatch.setattr(two.store, "names", listed)
-    two.datasets.sweep()
+    two.versions.sweep()
     assert two.records("graph").indptr.tolist() == [1] * 5
 
 
@@ -89,7 +90,7 @@ def test_an_upload_that_died_a_day_ago_leaves_nothing(
     one, two = replicas
     register(world, one)
     before = one.store.names("").keys()
-    upload = one.datasets.begin_upload("graph", actor=world.owner)
+    upload = one.versions.begin_upload("graph", actor=world.owner)
     with one.files.keep(one.prepared("graph", 1), upload):
         pass
     path = one.files.root / "incoming" / "ab"
@@ -106,10 +107,10 @@ def test_an_upload_that_died_a_day_ago_leaves_nothing(
                 update(tables.upload).values(lease_until=now_us() - silent)
             )
         )
-        two.datasets.sweep()
+        two.versions.sweep()
         assert len(one.store.names("").keys() - before) == remaining
     with pytest.raises(NotFound):
-        one.datasets.publish(upload, one.prepared("graph", 1), actor=world.owner)
+        one.versions.publish(upload, one.prepared("graph", 1), actor=world.owner)
 
 
 def test_a_removed_version_that_comes_back_is_removed_again(
@@ -120,11 +121,11 @@ def test_a_removed_version_that_comes_back_is_removed_again(
     register(world, one, domain=GraphDomain(4, 3))
     one.publish(world, "graph", 1)
     stored = one.store.names("")
-    one.datasets.withdraw("graph", actor=world.owner)
-    one.datasets.remove_unused()
+    one.versions.withdraw("graph", actor=world.owner)
+    one.versions.remove_unused()
     for name in stored:
         one.store.write(name, lambda out: out.write(b"records"))
-    one.datasets.sweep()
+    one.versions.sweep()
     assert one.store.names("") == {}
 
 
@@ -146,11 +147,11 @@ def test_what_cannot_be_removed_keeps_nothing_else(
 
     monkeypatch.setattr(one.store, "remove", removed)
     with pytest.raises(StoreFailed):
-        one.datasets.sweep()
+        one.versions.sweep()
     assert len(requests) == 1
     monkeypatch.setattr(one.store, "answers", lambda: True)
     with pytest.raises(StoreFailed):
-        one.datasets.sweep()
+        one.versions.sweep()
     assert list(one.store.names("")) == ["incoming/records-1"]
 
 
@@ -158,17 +159,17 @@ def test_tickets_that_are_over_are_swept(world: World, replicas: list[Replica]) 
     one, two = replicas
     register(world, one)
     before = one.store.names("").keys()
-    running = one.datasets.begin_upload("graph", actor=world.owner)
+    running = one.versions.begin_upload("graph", actor=world.owner)
     for upload in (running, running + 1):
         for name in ("upload", "records"):
             one.store.write(f"incoming/{name}-{upload}", lambda out: out.write(b"records"))
-    two.datasets.sweep()
+    two.versions.sweep()
     assert two.store.names("incoming").keys() == {
         f"incoming/records-{running}",
         f"incoming/upload-{running}",
     }
-    one.datasets.refuse_upload(running, {})
-    two.datasets.sweep()
+    one.versions.refuse_upload(running, {})
+    two.versions.sweep()
     assert two.store.names("").keys() == before
 
 
@@ -176,7 +177,7 @@ def test_what_no_row_can_tell_of_is_swept_when_it_is_old(
     world: World, replicas: list[Replica], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = replicas
-    one.datasets.claim_files()
+    one.versions.claim_files()
     register(world, one)
     one.publish(world, "graph", 1)
     before = one.store.names("").keys()
@@ -185,10 +186,10 @@ def test_what_no_row_can_tell_of_is_swept_when_it_is_old(
     for name in ("arrays/0123/0.npy", "cluster/ab/plan", "incoming/0123", "datasets/1/1"):
         one.store.write(name, lambda out: out.write(b"left"))
     everything = one.store.names("").keys()
-    two.datasets.sweep()
+    two.versions.sweep()
     assert one.store.names("").keys() == everything
     age(two, monkeypatch, 86_400 + 60)
-    two.datasets.sweep()
+    two.versions.sweep()
     assert one.store.names("").keys() == before
     assert "ledger" in before
     assert two.records("graph").indptr.tolist() == [1] * 5
@@ -205,20 +206,21 @@ def test_a_frozen_ledger_sweeps_nothing(world: World, replicas: list[Replica]) -
         world.database.write(lambda connection: connection.execute(change))
 
     freeze(1)
-    one.datasets.sweep()
+    one.versions.sweep()
     assert one.tops() == {"incoming"}
     freeze(0)
-    one.datasets.sweep()
+    one.versions.sweep()
     assert one.tops() == set()
 
 
 @pytest.mark.usefixtures("world")
 def test_a_store_is_of_one_ledger(replicas: list[Replica], tmp_path: Path) -> None:
     for replica in (*replicas, *replicas):
-        replica.datasets.claim_files()
+        replica.versions.claim_files()
     other = Database.open(f"sqlite:///{tmp_path / 'other.db'}", tmp_path)
     (tmp_path / "other").mkdir()
     Users(other).bootstrap(tmp_path / "other" / "admin.key")
+    files = replicas[0].files
     with pytest.raises(OtherLedger):
-        Datasets(other, replicas[0].files).claim_files()
+        RecordVersions(other, files, Datasets(other, files)).claim_files()
     other.close()

@@ -57,15 +57,15 @@ def test_a_removed_version_is_in_no_store_and_no_cache(
     one.publish(world, "graph", 1)
     assert two.records("graph") is two.records("graph")
     assert one.names() == two.names() == ["a", "b", "c", "d"]
-    one.datasets.withdraw("graph", actor=world.owner)
-    assert one.datasets.remove_unused("graph") == [1]
+    one.versions.withdraw("graph", actor=world.owner)
+    assert one.versions.remove_unused("graph") == [1]
     # After a removal only the list of node names is left in the store; it is public.
     assert one.tops() == {"nodes"}
     for path in (two.files.root / "store").rglob("*"):
         os.utime(path, (0, 0))
     two.store.drop_gone()
-    two.datasets.opened.forget_removed()
-    assert two.datasets.opened.get(1, 1) is None
+    two.versions.opened.forget_removed()
+    assert two.versions.opened.get(1, 1) is None
     for replica in replicas:
         assert [path.name for path in (replica.files.root / "store").glob("*")] == ["nodes"]
 
@@ -77,7 +77,7 @@ def test_what_is_not_published_is_not_kept(world: World, replicas: list[Replica]
     staging = one.files.staging_folder(1)
     write_arrays(staging, "graph", {"indptr": np.arange(3)})
     with pytest.raises(NotFound):
-        one.datasets.publish(99, staging, actor=world.owner)
+        one.versions.publish(99, staging, actor=world.owner)
     assert set(one.store.names("")) == before
 
 
@@ -124,7 +124,7 @@ def test_versions_are_removed_though_another_one_cannot_be(
     for name in ("first", "second"):
         register(world, one, name)
         one.publish(world, name, 1)
-        one.datasets.withdraw(name, actor=world.owner)
+        one.versions.withdraw(name, actor=world.owner)
     remove, tried = one.files.remove_version, []
 
     def removed(dataset_id: int, version: int, folder: str | None) -> None:
@@ -135,10 +135,10 @@ def test_versions_are_removed_though_another_one_cannot_be(
 
     monkeypatch.setattr(one.files, "remove_version", removed)
     with pytest.raises(StoreFailed):
-        one.datasets.remove_unused()
+        one.versions.remove_unused()
     assert len(tried) == 2
     monkeypatch.setattr(one.files, "remove_version", remove)
-    assert one.datasets.remove_unused() == [1]
+    assert one.versions.remove_unused() == [1]
 
 
 def test_a_query_reads_what_is_open(world: World, replicas: list[Replica]) -> None:
@@ -146,10 +146,10 @@ def test_a_query_reads_what_is_open(world: World, replicas: list[Replica]) -> No
     register(world, one)
     one.publish(world, "graph", 1)
     stored = one.datasets.find("graph")
-    assert one.datasets.opened.get(stored.id, stored.version) is None
+    assert one.versions.opened.get(stored.id, stored.version) is None
     one.records("graph")
-    assert one.datasets.opened.get(stored.id, stored.version) is not None
-    assert one.datasets.opened.get(stored.id, stored.version + 1) is None
+    assert one.versions.opened.get(stored.id, stored.version) is not None
+    assert one.versions.opened.get(stored.id, stored.version + 1) is None
 
 
 def test_nothing_in_a_transaction_waits_for_the_store(
@@ -186,10 +186,10 @@ def test_nothing_in_a_transaction_waits_for_the_store(
     for value in (1, 2):
         one.publish(world, "graph", value)
     with pytest.raises(NotFound):
-        one.datasets.publish(99, one.prepared("graph", 3), actor=world.owner)
-    one.datasets.withdraw("graph", actor=world.owner)
-    one.datasets.remove_unused()
-    one.datasets.sweep()
+        one.versions.publish(99, one.prepared("graph", 3), actor=world.owner)
+    one.versions.withdraw("graph", actor=world.owner)
+    one.versions.remove_unused()
+    one.versions.sweep()
     assert one.names("later") == ["x", "y"]
     assert {"put", "names", "remove"} <= set(requests)
     assert one.tops() == {"nodes"}
