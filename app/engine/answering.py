@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 from app.contract.errors import WarmingUp
 from app.contract.ids import uuid7
 from app.engine.admission import InFlight, Limits
-from app.engine.attempts import POLL, Attempt, Attempts
+from app.engine.attempts import Attempt, Attempts
 from app.engine.deadlines import Clock
 from app.engine.execution import inline_if_embedded
 from app.engine.reply import Reply, replayed
@@ -45,6 +45,9 @@ from storage.ledger.ledger import Ledger, Replay, Reserve
 from storage.people.users import User
 from storage.queries.history import Queries, QueryRow
 from storage.queries.lookup import QueryLookup
+
+#: Seconds between two reads of the row of a query that runs in another process.
+POLL = 0.1
 
 
 class Answering:
@@ -73,7 +76,7 @@ class Answering:
         self._warm_up = warm_up
         #: The tasks of queries that are being charged or under way. ``close`` waits for them,
         #: because their charges stay in the ledger.
-        self._running: set[asyncio.Task[Reply]] = set()
+        self._running: set[asyncio.Task[Reply | Exception]] = set()
         #: The running downloads of node lists from the store of records. Callers that need the same
         #: list wait for one download.
         self._fetching: dict[DistantLabels, asyncio.Task[object]] = {}
@@ -120,7 +123,7 @@ class Answering:
                 del refusal
         admit()
         self._in_flight.enter(analyst.id)
-        task: asyncio.Task[Reply] | None = None
+        task: asyncio.Task[Reply | Exception] | None = None
         try:
             if facts.names is not None and not facts.names.at_hand and request.query.names_nodes():
                 await self._fetch(facts.names)
@@ -142,7 +145,7 @@ class Answering:
                 limited_key=analyst.scope.limited_key,
                 equals=request.equals,
             )
-            ticket = Ticket(analyst.id, self._clock.length(seconds), seconds, priced.cost.bytes)
+            ticket = self._ticket(analyst.id, priced, seconds)
             charged: asyncio.Future[Attempt] = asyncio.get_running_loop().create_future()
             awaited_until = time.monotonic() + wait
             run = self._run(reserve, request, priced, records, ticket, charged, awaited_until)
@@ -153,12 +156,21 @@ class Answering:
         # If the caller is cancelled, the ledger may charge the query all the same. So its work
         # begins then too, and its answer is stored under its key.
         self._running.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._running.discard)
         # The task ends at a deadline, never at the end of the work. So a reply of 202 reveals no
         # more about a run time than the deadlines do.
         if not await over(task, wait):
             await asyncio.wait((task, charged), return_when=asyncio.FIRST_COMPLETED)
-        return task.result() if task.done() else self._accepted(charged.result(), request)
+        if not task.done():
+            return self._accepted(charged.result(), request)
+        outcome = task.result()
+        if isinstance(outcome, Reply):
+            return outcome
+        try:
+            raise outcome
+        finally:
+            # As above: the task and the attempt, which ``charged`` holds, refer to the error too.
+            del outcome, task, charged
 
     async def _run(
         self,
@@ -169,9 +181,11 @@ class Answering:
         ticket: Ticket,
         charged: asyncio.Future[Attempt],
         awaited_until: float,
-    ) -> Reply:
+    ) -> Reply | Exception:
         """Charge a query, do its work, and return its reply, or the one stored under its key.
 
+        An error is returned and not raised. Raised, it would refer to this frame by its traceback,
+        and so to its own task: the records would stay in memory until a garbage collection.
         Danger: must run in a task that is not cancelled, so that every charge is followed by work.
         Both are one task: work that begins in the same iteration of the event loop as the charge
         becomes known can join the next commit.
@@ -180,22 +194,25 @@ class Answering:
             outcome = await self._ledger.reserve(reserve)
             if isinstance(outcome, Replay):
                 return self._replayed(outcome)
-            if outcome.charged_rho is not None:
-                # A retry computes with the price of the first attempt. The account may have begun
-                # or ceased to count in ρ since then, which changes the defaults of the query.
+            if outcome.form is not None:
+                # A later attempt computes what the first one was charged for. Since then the
+                # account may have begun or ceased to count in ρ, and a later version of the service
+                # may have other defaults.
+                request = request.in_form(outcome.form)
                 priced = request.priced_at(priced.dataset, outcome.charged_rho)
+                speeds = self._speeds()
+                assert speeds is not None, "the query had a price"
+                ticket = self._ticket(reserve.analyst_id, priced, priced.cost.seconds(speeds))
             now, task = time.monotonic(), asyncio.current_task()
             assert task is not None, "this coroutine runs in a task"
             attempt = Attempt(outcome, records, ticket, now, task, ticket.length, awaited_until)
             self._attempts.enter(attempt, request, priced)
             charged.set_result(attempt)
             return await self._attempts.finish(attempt)
+        except Exception as error:
+            return error.with_traceback(None)
         finally:
             self._in_flight.leave(reserve.analyst_id)
-
-    def _ended(self, task: asyncio.Task[Reply]) -> None:
-        self._running.discard(task)
-        read_exception(task)
 
     def deadline(self, query: Query, cost: Cost) -> float:
         """The seconds from the begin of a query to its deadline; public, and so free.
@@ -203,6 +220,10 @@ class Answering:
         Raises: TooCostly; WarmingUp before the speeds of this machine are measured.
         """
         return round(self._clock.length(self._seconds(query, cost)), 6)
+
+    def _ticket(self, analyst_id: int, priced: Priced, seconds: float) -> Ticket:
+        """The place of a query in the schedule; ``seconds`` are its public cost."""
+        return Ticket(analyst_id, self._clock.length(seconds), seconds, priced.cost.bytes)
 
     def _seconds(self, query: Query, cost: Cost) -> float:
         speeds = self._speeds()
@@ -241,11 +262,8 @@ class Answering:
             raise TooLate(query_id)
         if not self._scheduler.cancel(attempt.ticket):
             raise TooLate(query_id)
-        try:
-            await asyncio.shield(attempt.task)
-        except QueryReleased:
-            return
-        raise TooLate(query_id)
+        if not isinstance(await asyncio.shield(attempt.task), QueryReleased):
+            raise TooLate(query_id)
 
     async def wait_for(self, query_id: UUID, wait: float) -> None:
         """Return at the query's deadline, or after ``wait`` seconds if that comes first."""

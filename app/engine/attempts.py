@@ -9,7 +9,6 @@ for a later one. After the last one the attempt ends without an answer, and the 
 
 import asyncio
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,8 +34,6 @@ from storage.queries.history import Queries
 
 log = structlog.get_logger("privypurse.attempts")
 
-#: Seconds between two reads of the row of a query that runs in another process.
-POLL = 0.1
 #: The public cost in seconds up to which work runs on the event loop. A thread would have to wait
 #: for the interpreter lock, longer than most such work takes, and so short a pause of the loop
 #: delays no deadline.
@@ -57,8 +54,8 @@ class Attempt:
     records: Records
     ticket: Ticket
     started: float
-    #: The task that answers the query. It ends at the deadline, together with the reply.
-    task: asyncio.Task[Reply]
+    #: The task that answers the query. It ends at the deadline, with the reply or an error.
+    task: asyncio.Task[Reply | Exception]
     #: Seconds from the beginning of the query to its deadline. If the work starts late, the
     #: deadline moves by ticks (the distances between two instants at which answers may leave). Each
     #: missed deadline doubles the length.
@@ -130,7 +127,8 @@ class Attempts:
         """Wait for the work, settle, and return the reply at its deadline.
 
         Raises, also at a deadline: QueryReleased if the query was cancelled; StillRunning or
-            CommitUnknown if it has no answer for a reason outside of its work.
+            CommitUnknown if it has no answer for a reason outside of its work, or another attempt
+            holds it.
         """
         id = attempt.reservation.query_id
         settled: bool | Exception
@@ -150,9 +148,9 @@ class Attempts:
                 raise settled
             assert not isinstance(reply, Exception)
             if not settled:
-                # Another attempt has stored its answer, which is the only one that may leave. So
-                # the result of this attempt is dropped.
-                return await self._winner(id)
+                # Another attempt holds the query or has stored its answer, which is the only one
+                # that may leave. So the result of this attempt is dropped.
+                return replayed(id, *await asyncio.to_thread(self._queries.reply, id))
             return Reply(id, *reply)
         finally:
             # Removes the query from the table of queries under way. A newer attempt of this process
@@ -195,7 +193,7 @@ class Attempts:
             # still start other queries after this one.
             attempt.work_started = attempt.work_ended = time.monotonic()
             attempt.job = asyncio.get_running_loop().create_future()
-            attempt.job.set_exception(error)
+            attempt.job.set_exception(error.with_traceback(None))
         if is_loaded:
             return
 
@@ -238,9 +236,12 @@ class Attempts:
         assert job is not None, "the scheduler starts the work when it begins the query"
         if not await self._in_time(job, attempt):
             # The work has missed its last deadline, but running compiled code cannot be stopped.
-            # The query keeps its slot until this code ends, and the result is dropped.
+            # Its result is dropped. The query keeps its slot until the first end of the schedule
+            # after this code ends: to free the slot at once would show when the work ended.
             job.add_done_callback(read_exception)
-            job.add_done_callback(lambda _: self._scheduler.finish(ticket, time.monotonic()))
+            job.add_done_callback(
+                lambda _: self._scheduler.finish(ticket, ticket.end or time.monotonic())
+            )
             return StillRunning(id)
         # A busy event loop may come here after the deadline. Then the slot is freed at the next
         # tick, and never at the end of the work, which may depend on records.
@@ -251,6 +252,9 @@ class Attempts:
             return job.result()
         except OUTSIDE as error:
             log.error("a query ended without an answer", error=type(error).__qualname__)
+            # The traceback refers to this attempt, which refers to its job and so to the error. The
+            # records would stay in memory until a garbage collection.
+            error.__traceback__ = None
             return StillRunning(id)
 
     async def _in_time(self, job: asyncio.Future[Any], attempt: Attempt) -> bool:
@@ -314,13 +318,6 @@ class Attempts:
             log.error("an answer cannot be stored", error=type(error).__qualname__)
             return StillRunning(reservation.query_id)
 
-    async def _winner(self, query_id: UUID) -> Reply:
-        """Returns the stored reply of another attempt, after its deadline."""
-        while True:
-            with suppress(StillRunning):
-                return replayed(query_id, *await asyncio.to_thread(self._queries.reply, query_id))
-            await asyncio.sleep(POLL)
-
     async def _keep_all(self) -> None:
         """Renew all leases three times per lease, so no other process runs these queries."""
         while True:
@@ -328,9 +325,11 @@ class Attempts:
             reservations = [attempt.reservation for attempt in self._under_way.values()]
             # A failed renewal is repeated at the next round. If the lease is lost meanwhile, the
             # settlement detects it and stores nothing.
-            with suppress(StorageError):
+            try:
                 if reservations:
                     await self._ledger.renew(*reservations)
+            except Exception as error:
+                log.error("leases cannot be renewed", error=type(error).__qualname__)
 
     def close(self) -> None:
         """Stop the renewal of leases, after the last query."""

@@ -118,7 +118,8 @@ class Execution:
         except BaseException as error:
             # As a pool of threads does, this catches also the panics of libraries in other
             # languages, which are no ``Exception``.
-            done.set_exception(error)
+            # The traceback would refer to this frame and so to ``done``: a cycle.
+            done.set_exception(error.with_traceback(None))
         return done
 
     def job(

@@ -89,13 +89,15 @@ class QueryRequest(Amounts):
             latest = self.__dict__["_priced"] = Priced(self, dataset, in_rho)
         return latest
 
-    def priced_at(self, dataset: Dataset, charged_rho: int) -> Priced:
-        """The request with the defaults under which it was charged this ρ.
+    def priced_at(self, dataset: Dataset, charged_rho: int | None) -> Priced:
+        """The request with the defaults under which it was charged this ρ; None if none is stored.
 
         Danger: with the defaults of other accounts its answer might lose more ρ than was charged.
         """
         priced = self.priced(dataset)
-        return priced if priced.charge.rho_femto <= charged_rho else self.priced(dataset, True)
+        if charged_rho is None or priced.charge.rho_femto <= charged_rho:
+            return priced
+        return self.priced(dataset, True)
 
     @cached_property
     def canonical(self) -> bytes:
@@ -119,17 +121,17 @@ class QueryRequest(Amounts):
         if not 1 <= form <= FORM:
             return False
         try:
-            return QueryRequest.model_validate_json(stored).in_form(form) == self.in_form(form)
+            present = QueryRequest.model_validate_json(stored)
         except ValueError:
             return False  # By today's rules the stored request is invalid, so the two differ.
+        return present.in_form(form).canonical == self.in_form(form).canonical
 
-    def in_form(self, form: int) -> bytes:
-        """The canonical JSON with the defaults that a stored request of this form had."""
+    def in_form(self, form: int) -> QueryRequest:
+        """The request with the defaults that a stored request of this form had."""
         query = self.query if form == FORM else self.query.in_form(form)
-        same = QueryRequest.model_construct(
+        return QueryRequest.model_construct(
             dataset=self.dataset, epsilon=self.epsilon, rho=self.rho, query=query
         )
-        return same.canonical
 
 
 def answer_text(query: Query, dataset: Dataset, version: int, answer: Mapping[str, Any]) -> str:

@@ -250,8 +250,10 @@ class Uploads:
             await asyncio.sleep(HEARTBEAT)
             detail = {"progress": round(progress.share, 3)}
             # A heartbeat may fail without harm: the lease lasts as long as twelve of them.
-            with suppress(StorageError):
+            try:
                 await run_in_threadpool(self._versions.keep_upload, upload_id, detail)
+            except Exception as error:
+                log.error("an upload gave no sign of life", error=type(error).__qualname__)
 
     async def _refuse(self, upload_id: int, ticket: Ticket | None, error: Exception) -> None:
         await run_in_threadpool(self._versions.refuse_upload, upload_id, refusal(error))

@@ -46,7 +46,10 @@ def raise_meaning(error: BaseException) -> NoReturn:
         raise OutOfRoom("the machine of the ledger has no room now") from error
     if _is_alarm(error):
         raise LedgerAlarm("a constraint of the ledger stopped a write") from error
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # Its traceback refers to this frame, which must not refer back to it.
 
 
 def is_unavailable(error: BaseException) -> bool:

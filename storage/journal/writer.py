@@ -68,7 +68,10 @@ class Writer:
         queue.waiting.append((member, future))
         if queue.worker is None or queue.worker.done():
             queue.worker = loop.create_task(self._work(queue.waiting))
-        return await future
+        try:
+            return await future
+        finally:
+            del future  # A refusal refers to this frame by its traceback, and the future to it.
 
     async def alone(self, call: Callable[[], T]) -> T:
         """Runs ``call``, a transaction that may take long, in a thread and outside of batches.
@@ -104,7 +107,7 @@ class Writer:
             except Exception as error:
                 # Every waiting request gets an outcome, even after an unexpected error. Committed
                 # charges are kept.
-                outcomes = [error for _ in batch]
+                outcomes = [error.with_traceback(None) for _ in batch]
             for (_, future), outcome in zip(batch, outcomes, strict=True):
                 if future.done():
                     continue  # the caller was cancelled; the committed rows are kept

@@ -70,7 +70,7 @@ _TAKE_OVER = (
         _q.lease_until <= bindparam("now"),
     )
     .values(attempt=_q.attempt + 1, attempt_us=bindparam("now"), lease_until=bindparam("until"))
-    .returning(_q.attempt, _q.rho_f)
+    .returning(_q.attempt, _q.rho_f, _q.form)
 )
 _RECEIPT = (
     select(_e.head, *BALANCE)
@@ -148,7 +148,7 @@ def take_over(connection: Connection, request: Reserve, lease_us: int) -> Reserv
     taken = connection.execute(_TAKE_OVER, seen).one_or_none()
     if taken is None:
         raise StillRunning(id)
-    attempt, charged_rho = taken
+    attempt, charged_rho, form = taken
     charged = connection.execute(_RECEIPT, {"query": id}).one_or_none()
     if charged is None:
         raise LedgerAlarm("a running query was never charged")
@@ -156,4 +156,4 @@ def take_over(connection: Connection, request: Reserve, lease_us: int) -> Reserv
     record(connection, taken_over(id, request.analyst_id, attempt, now))
     own = AccountBalance.of(AccountRank.ANALYST_ON_DATASET, tuple(balance))
     version, rest = row.dataset_version, own.remaining
-    return Reservation(id, attempt, version, now, head, rest, own.has_rho, charged_rho)
+    return Reservation(id, attempt, version, now, head, rest, own.has_rho, charged_rho, form)

@@ -68,8 +68,8 @@ class Reservation:
 
     ``receipt`` is the head of the account's chain after the entry that charged it.
     ``reserved_us`` is the moment when this attempt began, ``remaining`` the budget then, and
-    ``has_rho`` tells whether the account counts in ρ. ``charged_rho``: of a later attempt, the
-    femto-ρ of the charge that it runs under, if they were stored.
+    ``has_rho`` tells whether the account counts in ρ. Of a later attempt alone: ``form`` is that of
+    the stored request, and ``charged_rho`` the femto-ρ of its charge, if they were stored.
     """
 
     query_id: UUID
@@ -80,6 +80,7 @@ class Reservation:
     remaining: PrivacyLoss
     has_rho: bool = False
     charged_rho: int | None = None
+    form: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

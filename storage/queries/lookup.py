@@ -92,8 +92,7 @@ class LookedUp:
         """The refusal of ``charge`` by the snapshot, or None; a refusal saves a transaction.
 
         A refusal is correct, because the charge did not fit at a moment during the request. The
-        guard checks every other query again, and also refuses an analyst without an account. That
-        a key has ended is checked here alone.
+        guard checks every other query again, and also refuses an analyst without an account.
         """
         return refusal_of(self.charged or (), charge, self.at_us)
 

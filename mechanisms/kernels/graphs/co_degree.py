@@ -75,7 +75,8 @@ def co_degree_block(graph: RankedGraph, order: Nodes, first: int, last: int) -> 
     while place < last and indptr[order[place] + 1] - indptr[order[place]] >= SMALL:
         place += 1
     most, marks = np.zeros(nodes, np.int32), np.zeros(nodes // 64 + 1, np.uint64)
-    _raise(graph, order[first:place], np.zeros(place, np.int32), marks, most)
+    if place > first:
+        _raise(graph, order[first:place], np.zeros(place, np.int32), marks, most)
     _raise(graph, order[place:last], np.zeros(nodes, np.uint8), marks, most)
     return most
 

@@ -120,8 +120,8 @@ def prepare_graph(
     # A graph is prepared in blocks of nodes of nearly equal estimated work. For the neighbourhoods
     # of nodes the estimate leaves out the paths of two edges inside them and may be too low. So
     # their blocks are many and small, with nodes of large degree first. For pairs of nodes the
-    # estimate is exact. Their blocks are few, because each returns an array with a maximum for
-    # every node.
+    # estimate leaves out only what hubs take, which is little. Their blocks are few, because each
+    # returns an array with a maximum for every node.
     egos = spread(_ego_block, search, 16)
     pairs = spread(_pair_block, paths, 4)
     co_degree = co_degree_floor(graph)

@@ -6,17 +6,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from sqlalchemy import update
 
 from app.engine import requests
 from app.engine.requests import QueryRequest
 from app.queries import QUERY_KINDS
 from app.queries.tree.body import ALGORITHMS
 from mechanisms.statistics import STATISTICS
+from storage.database import tables
 from storage.database.database import Database
-from storage.errors import KeyReused
+from storage.errors import Busy, KeyReused
 from storage.ledger.ledger import Replay, Reservation
 from storage.queries.lookup import QueryLookup
+from tests.support.service import Service
 from tests.support.world import World, loss, request
 
 STORED: list[dict[str, Any]] = [
@@ -156,3 +160,40 @@ def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:
         with pytest.raises(KeyReused):
             world.ledger.reserve(replace(again, equals=other.equals))
     database.close()
+
+
+def test_a_later_attempt_computes_what_its_form_was_charged_for(
+    people: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Form 4 had four trees in a forest; two, the default of today, would lose more ρ than that."""
+    levels = {name: {"kind": "categorical", "values": ["x", "y"]} for name in ("a", "b", "c")}
+    registered = {
+        "name": "t",
+        "kind": "table",
+        "neighbouring": "add_remove",
+        "max_rows": 400,
+        "cap": {"epsilon": "1", "delta": "0"},
+        "attributes": [{"name": name, **level} for name, level in levels.items()],
+    }
+    assert people("olga", "POST", "/v1/datasets", json=registered).status_code == 201
+    assert people.upload("olga", "t", b"a,b,c\nx,x,y\ny,y,x\n").status_code == 201
+    people.grant("olga", "t", "ana")
+    services = people.client.app.state.services  # type: ignore[attr-defined]
+
+    async def away(*_reservation: Any, **_reply: Any) -> bool:
+        raise Busy("the database cannot answer now")
+
+    def ask(**trees: int) -> httpx.Response:
+        query = {"kind": "tree", "algorithm": "forest", "class_attribute": "c", **trees}
+        body = {"dataset": "t", "epsilon": "0.1", "query": query}
+        return people("ana", "POST", "/v1/queries", json=body, headers={"Idempotency-Key": "k"})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(services.ledger, "settle", away)
+        assert ask(trees=4).status_code == 409
+    late = update(tables.query).values(form=4, lease_until=0)
+    services.database.write(lambda connection: connection.execute(late))
+    reply = ask()
+    assert reply.status_code == 201, reply.text
+    assert len(reply.json()["answer"]["trees"]) == 4
+    assert people.spent() == "0.1"
