@@ -290,7 +290,9 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
     storage.StillRunning: ProblemType(
         409,
         "still-running",
-        "The query of this key has not been released yet.",
+        "The query of this key has not been released yet: send the key again later. If the service "
+        "was killed during the query, its charge stands, and the key runs it again once the lease "
+        "of the lost attempt is over.",
         members=_facts("id"),
     ),
     storage.QueryReleased: ProblemType(

@@ -48,6 +48,8 @@ class Connection:
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ValueError("the address of the service starts with http:// or https://")
+        if isinstance(key, str) and not (key.strip() and key.isascii()):
+            raise ValueError("a key is a text such as pp_…_…, without other characters than ASCII")
         self.url = url.rstrip("/")
         self._patience = patience
         self._reached = False

@@ -28,7 +28,8 @@ def least_threshold(rate: Rate, delta_atto: int) -> int:
     """
     if delta_atto < 1:
         raise UnsupportedQuery(
-            "open domains are private with a delta above 0 only", supported={"delta": "above 0"}
+            "open domains are private with a delta above 0 only: name it inside the query",
+            supported={"delta": "above 0"},
         )
     iv = intervals(_PRECISION)
     exponent = iv.mpf(rate.a) / rate.b

@@ -73,7 +73,7 @@ def choose(statistic: str, mechanism: str | None, relation: Relation, delta_atto
     if row.delta and not delta_atto:
         pure = [other.mechanism for other in fitting if not other.delta]
         raise UnsupportedQuery(
-            f"{row.mechanism} is private with a delta above 0 only",
+            f"{row.mechanism} is private with a delta above 0 only: name it inside the query",
             supported={"delta": "above 0", "mechanism": pure},
         )
     if delta_atto and not row.delta:

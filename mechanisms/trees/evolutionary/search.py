@@ -50,7 +50,10 @@ class Search:
 
     def __post_init__(self) -> None:
         if self.positive_class not in self.task.labels:
-            raise UnsupportedQuery("the positive class is not a level of the class attribute")
+            raise UnsupportedQuery(
+                "the positive class is not a level of the class attribute",
+                supported={"positive_class": list(self.task.labels[:100])},
+            )
         if self.initial_depth > self.max_depth:
             raise UnsupportedQuery("the initial depth is at most the depth of all trees")
         if self.generations and self.selected > self.population:

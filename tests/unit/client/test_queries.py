@@ -144,6 +144,12 @@ def test_a_timeout_raises_the_id_and_the_key_of_the_query(play: Play, pauses: li
     assert script.requests[0].headers["Prefer"] == "wait=2"
 
 
+@pytest.mark.parametrize("key", ["", " \n", "pp_ü_x"])
+def test_what_is_no_key_is_refused_before_anything_is_sent(key: str) -> None:
+    with pytest.raises(ValueError, match="a key is"):
+        PrivyPurse("http://service", key)
+
+
 def test_the_call_gives_up_soon_if_the_service_never_replied(
     play: Play, pauses: list[float]
 ) -> None:

@@ -135,6 +135,20 @@ class TestUpload:
         for who in ("otto",):
             assert "refused" not in sign_in(who).text("/ui/datasets/weather")
 
+    def test_a_refused_upload_leaves_a_dataset_ready(
+        self, people: Service, sign_in: SignIn
+    ) -> None:
+        assert people("olga", "POST", "/v1/datasets", json=TABLE).status_code == 201
+        browser, pages = sign_in("olga"), ("/ui/datasets", "/ui/datasets/weather")
+        wrong = {"file": ("rows.csv", (ROWS + "x,no,low,3,a\n").encode())}
+        browser.post("/ui/datasets/weather/records", files=wrong)
+        assert not any("ready" in browser.text(page) for page in pages)
+        assert people.upload("olga", "weather", ROWS.encode()).status_code == 201
+        assert browser.post("/ui/datasets/weather/records", files=wrong).status_code == 422
+        for page in pages:
+            assert "ready new upload: refused" in browser.text(page)
+        assert people("ana", "GET", "/v1/datasets").json()["items"] == []
+
     @pytest.mark.parametrize(
         ("files", "status"),
         [
