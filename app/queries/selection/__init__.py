@@ -6,7 +6,9 @@ from app.queries.selection.body import Selection
 from app.queries.selection.examples import EXAMPLES
 
 KIND = Kind(
-    form=CandidateForm(Selection, order=10, advanced=("sensitivity", "selector")),
+    form=CandidateForm(
+        Selection, order=10, advanced=("sensitivity", "selector", "stages", "passes")
+    ),
     examples=EXAMPLES,
     columns=lambda answer: {"selected": [answer["selected"]]},
     mechanism=by_fields("selector", "sensitivity"),

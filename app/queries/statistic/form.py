@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from app.contract.datasets import Facts
 from app.queries.parts.form import ADVANCED, FormField, KindForm, Option
-from app.queries.statistic.body import FIELDS, OWN
+from app.queries.statistic.body import ERROR, FIELDS, OWN, RANK_ERROR
 from mechanisms.statistics import STATISTICS
 from mechanisms.statistics.validity import VALID
 
@@ -34,6 +34,11 @@ class StatisticForm(KindForm):
                 yield replace(field, required=True)
             elif field.name not in OWN:
                 yield field
+
+    def targets(self, variant: str) -> tuple[str, ...]:
+        """Returns the error of the value, or of the rank where a mechanism bounds that instead."""
+        ranked = any(row.mechanism == "exponential" for row in VALID if row.statistic == variant)
+        return (RANK_ERROR,) if ranked else (ERROR,)
 
 
 def _mechanisms(statistic: str, facts: Facts) -> list[str]:

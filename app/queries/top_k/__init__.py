@@ -8,7 +8,9 @@ from app.queries.top_k.drawing import draw
 from app.queries.top_k.examples import EXAMPLES
 
 KIND = Kind(
-    form=CandidateForm(TopK, 20, advanced=("sensitivity", "selector", "draws", "rescore")),
+    form=CandidateForm(
+        TopK, 20, advanced=("sensitivity", "selector", "draws", "rescore", "stages", "passes")
+    ),
     examples=EXAMPLES,
     columns=columns,
     mechanism=by_fields("selector", "sensitivity"),

@@ -348,6 +348,18 @@ def test_a_target_finds_its_epsilon(offered: Service, sign_in: SignIn) -> None:
     assert body["epsilon"] == quoted["charge"]["epsilon"]
 
 
+@pytest.mark.parametrize(
+    ("statistic", "target"), [("count", "error"), ("mean", "error"), ("median", "rank_error")]
+)
+@pytest.mark.usefixtures("offered")
+def test_only_targets_of_the_statistic_are_offered(
+    sign_in: SignIn, statistic: str, target: str
+) -> None:
+    page = sign_in("ana").get("/ui/ask", dataset="weather", kind="statistic", form=statistic).text
+    offered = page.partition('<select id="target"')[2].partition("</select>")[0]
+    assert re.findall(r'value="(\w+)"', offered) == [target]
+
+
 @pytest.mark.usefixtures("offered")
 def test_a_condition_is_put_together(sign_in: SignIn) -> None:
     browser = sign_in("ana")
