@@ -16,7 +16,7 @@ from app.identity.callers import Caller
 from app.usecases.services import Services
 from app.usecases.visibility import require
 from storage.assurance.refusals import HOUR_US, RefusalRow
-from storage.errors import NoRecords
+from storage.errors import NoRecords, QueryReleased, StillRunning
 
 #: This many refusals of one analyst in one hour are shown as a burst.
 BURST = 20
@@ -30,6 +30,9 @@ AFTER_VISIBLE = (
     BudgetExhausted,
     CapExhausted,
     AccountFrozen,
+    # These two answer the request of an own query sent again, and no other.
+    StillRunning,
+    QueryReleased,
 )
 
 

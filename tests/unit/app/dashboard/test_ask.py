@@ -181,7 +181,7 @@ def test_every_kind_is_quoted_and_answered_as_its_form_stands(
 @pytest.mark.parametrize(
     ("dataset", "kind", "form", "advanced"),
     [
-        ("web", "top_k", "nodes", {"sensitivity", "selector", "draws", "rescore"}),
+        ("web", "top_k", "nodes", {"sensitivity", "selector", "draws", "rescore", "passes"}),
         ("weather", "distance", "", {"selection_rule", "threshold", "sensitivity", "selector"}),
         ("weather", "statistic", "median", {"mechanism", "delta"}),
     ],

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
 
 from app.cli import cli
+from storage.errors import StillRunning
 from tests.support.service import Service
 
 QUERY = {"kind": "selection", "utilities": [{"name": "degree"}]}
@@ -131,16 +133,27 @@ def test_the_audit_trail_tells_who_changed_what(shop: Service) -> None:
     assert bad.status_code == 422
 
 
-def test_refusals_are_counted_beside_the_ledger(shop: Service) -> None:
+def test_refusals_are_counted_beside_the_ledger(
+    shop: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ask(shop, "one", epsilon="5")
     ask(shop, "one", epsilon="5")
     ask(shop, "nowhere")
-    refusals = shop.client.app.state.services.refusals  # type: ignore[attr-defined]
+    services = shop.client.app.state.services  # type: ignore[attr-defined]
+    refusals = services.refusals
+
+    async def runs(*_: object) -> None:
+        raise StillRunning(UUID(int=1))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(services.ledger, "reserve", runs)
+        assert ask(shop, "one").status_code == 409
     refusals.write()
     rows = [(row.analyst, row.dataset, row.type, row.refusals) for row in refusals.since(0)]
     assert sorted(rows) == [
         ("ana", "", "not-found", 1),
         ("ana", "one", "budget-exhausted", 2),
+        ("ana", "one", "still-running", 1),
     ]
     # The ledger holds the first entries of Ana's two accounts, and none for the refusals.
     assert len(shop("ana", "GET", "/v1/ledger").json()["items"]) == 2
