@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app.demo.service import ServiceProcess
+from privypurse import PrivyPurse
 from privypurse.cli import cli
 from tests.architecture.imports import ROOT
 from tests.process.conftest import QUICK
@@ -126,6 +127,21 @@ def test_datasets(privypurse: CommandLine) -> None:
     for file, reason in ((array, "not a JSON object"), ("nowhere.json", "No such file")):
         refusal = privypurse("olympe", "datasets", "register", file, status=2)
         assert refusal.startswith(f"{file}: {reason}")
+
+
+def test_limits_follow_the_own_accounts(privypurse: CommandLine) -> None:
+    with PrivyPurse(privypurse.url, (privypurse.folder / "root.key").read_text()) as root:
+        root.create_user("ida", "analyst")
+        root.limit_user("ida", epsilon=3)
+    privypurse.write("ida.key", privypurse("root", "users", "issue-key", "ida", "--epsilon", "1"))
+    described = privypurse.write("alone.json", GRAPH | {"name": "alone"})
+    privypurse("olympe", "datasets", "register", described)
+    privypurse("olympe", "grant", "alone", "ida", "2")
+    assert privypurse("ida", "budgets").splitlines() == [
+        "alone\tida\tspent ε = 0\tof ε = 2",
+        "all datasets\t\tspent ε = 0\tof ε = 3",
+        "this key\t\tspent ε = 0\tof ε = 1",
+    ]
 
 
 def test_queries_and_their_charges(privypurse: CommandLine) -> None:

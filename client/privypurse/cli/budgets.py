@@ -105,11 +105,15 @@ def budgets(
 ) -> None:
     """List your own accounts, or those of a dataset: dataset, analyst, spent, allowance.
 
+    A limit over all datasets together, and one of the key, follow your own accounts.
     Accounts that count in ρ also say what still fits: the largest ε of a single query, and how many
     queries of each kind at ε = 0.1.
     """
     with service(context) as purse:
         accounts = purse.budgets() if dataset is None else purse.budgets_of(dataset).accounts
+        limits = {}
+        if dataset is None:
+            limits = {"all datasets": purse.overall_budget(), "this key": purse.key_budget()}
     for account in accounts:
         line = (
             account.dataset,
@@ -119,6 +123,9 @@ def budgets(
             *_fits(account),
         )
         typer.echo("\t".join(line) + _end(account))
+    for name, limit in limits.items():
+        if limit is not None:
+            typer.echo(f"{name}\t\tspent {limit.spent}\tof {limit.allowance}")
 
 
 def _fits(account: Account) -> Iterator[str]:

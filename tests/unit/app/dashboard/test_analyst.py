@@ -52,7 +52,10 @@ def test_a_card_says_what_is_left_and_for_how_long(shop: Service, sign_in: SignI
     assert "two open ε 1 left of 1" in text
     assert "Over all datasets" not in text
     shop("root", "PUT", "/v1/users/ana/budget", json={"epsilon": "1.5"})
-    assert "ε 1.25 left of 1.5" in browser.text("/ui/budgets")
+    assert "as long as the limit" not in text
+    text = browser.text("/ui/budgets")
+    assert "ε 1.25 left of 1.5" in text
+    assert "3 more answers, as long as the limit over all datasets lasts" in text
 
 
 def test_the_bell_counts_and_its_page_shows_them(shop: Service, sign_in: SignIn) -> None:
