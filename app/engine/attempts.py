@@ -323,7 +323,8 @@ class Attempts:
         while True:
             await asyncio.sleep(self._lease / 3)
             reservations = [attempt.reservation for attempt in self._under_way.values()]
-            # A failed renewal is repeated at the next round. If the lease is lost meanwhile, the
+            # A failed renewal is repeated at the next round, whatever its error: without renewals
+            # other processes would run these queries too. If a lease is lost meanwhile, the
             # settlement detects it and stores nothing.
             try:
                 if reservations:

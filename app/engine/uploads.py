@@ -249,7 +249,8 @@ class Uploads:
         while True:
             await asyncio.sleep(HEARTBEAT)
             detail = {"progress": round(progress.share, 3)}
-            # A heartbeat may fail without harm: the lease lasts as long as twelve of them.
+            # A heartbeat may fail without harm, whatever its error: the lease lasts as long as
+            # twelve of them. Without any, another process would prepare the upload too.
             try:
                 await run_in_threadpool(self._versions.keep_upload, upload_id, detail)
             except Exception as error:

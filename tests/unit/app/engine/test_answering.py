@@ -78,13 +78,7 @@ def test_work_that_misses_its_deadline_leaves_later_and_is_counted(
 ) -> None:
     """A miss changes nothing but the instant: neither body nor status."""
     in_time = ask(shop).json()
-    compute, go_on = Selection.compute, threading.Event()
-
-    def slow(*args: Any) -> Any:
-        assert go_on.wait(PATIENCE)
-        return compute(*args)
-
-    monkeypatch.setattr(Selection, "compute", slow)
+    go_on = paused(monkeypatch)
     # The query must run in a thread. On the event loop it would block the count of missed
     # deadlines.
     monkeypatch.setattr(attempts, "INLINE", -1.0)
@@ -105,13 +99,7 @@ def test_work_that_misses_every_deadline_leaves_the_query_running(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No status tells of the time of the work: the key runs the query again later."""
-    compute, go_on = Selection.compute, threading.Event()
-
-    def slow(*args: Any) -> Any:
-        assert go_on.wait(PATIENCE)
-        return compute(*args)
-
-    monkeypatch.setattr(Selection, "compute", slow)
+    go_on = paused(monkeypatch)
     monkeypatch.setattr(attempts, "INLINE", -1.0)
     monkeypatch.setattr(attempts, "MOST_MISSES", 1)
     reply = ask(shop, key="k")
@@ -254,13 +242,7 @@ def test_the_end_of_work_that_missed_every_deadline_frees_no_slot(
     shop: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A slot is freed at an end of the schedule, a public instant, and not when the work ends."""
-    compute, go_on = Selection.compute, threading.Event()
-
-    def slow(*args: Any) -> Any:
-        assert go_on.wait(PATIENCE)
-        return compute(*args)
-
-    monkeypatch.setattr(Selection, "compute", slow)
+    go_on = paused(monkeypatch)
     monkeypatch.setattr(attempts, "MOST_MISSES", 0)
     finished: list[tuple[Ticket, float]] = []
     scheduler = services(shop).answering._scheduler
@@ -314,6 +296,18 @@ def test_a_service_that_stops_answers_what_is_under_way(shop: Service) -> None:
     assert replay.status_code == 201
     assert replay.json()["id"] == reply.json()["id"]
     assert spent(shop) == "0.1"
+
+
+def paused(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """The work of selections waits until this event is set."""
+    compute, go_on = Selection.compute, threading.Event()
+
+    def slow(*args: Any) -> Any:
+        assert go_on.wait(PATIENCE)
+        return compute(*args)
+
+    monkeypatch.setattr(Selection, "compute", slow)
+    return go_on
 
 
 def released_after(service: Service) -> int:
