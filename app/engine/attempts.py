@@ -236,8 +236,9 @@ class Attempts:
         assert job is not None, "the scheduler starts the work when it begins the query"
         if not await self._in_time(job, attempt):
             # The work has missed its last deadline, but running compiled code cannot be stopped.
-            # Its result is dropped. The query keeps its slot until the first end of the schedule
-            # after this code ends: to free the slot at once would show when the work ended.
+            # Its result is dropped. The query keeps its slot until the next of the public instants
+            # at which the schedule doubles its length: to free the slot at once would show when the
+            # work ended.
             job.add_done_callback(read_exception)
             job.add_done_callback(
                 lambda _: self._scheduler.finish(ticket, ticket.end or time.monotonic())

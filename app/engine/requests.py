@@ -90,8 +90,9 @@ class QueryRequest(Amounts):
         return latest
 
     def priced_at(self, dataset: Dataset, charged_rho: int | None) -> Priced:
-        """The request with the defaults under which it was charged this ρ; None if none is stored.
+        """The request with the defaults under which it was charged.
 
+        ``charged_rho``: the ρ of that charge; None for a charge from before ρ was stored.
         Danger: with the defaults of other accounts its answer might lose more ρ than was charged.
         """
         priced = self.priced(dataset)
@@ -127,7 +128,7 @@ class QueryRequest(Amounts):
         return present.in_form(form).canonical == self.in_form(form).canonical
 
     def in_form(self, form: int) -> QueryRequest:
-        """The request with the defaults that a stored request of this form had."""
+        """The request with the defaults of this number of ``FORM``, under which it was stored."""
         query = self.query if form == FORM else self.query.in_form(form)
         return QueryRequest.model_construct(
             dataset=self.dataset, epsilon=self.epsilon, rho=self.rho, query=query

@@ -30,7 +30,7 @@ AFTER_VISIBLE = (
     BudgetExhausted,
     CapExhausted,
     AccountFrozen,
-    # These two answer the request of an own query sent again, and no other.
+    # Only who sends the request of a stored query again, under its key, gets one of these two.
     StillRunning,
     QueryReleased,
 )

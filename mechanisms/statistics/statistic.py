@@ -47,7 +47,10 @@ class Statistic(ABC):
 
     @abstractmethod
     def parts(self, dataset: Dataset) -> tuple[Part, ...]:
-        """The parts, released at equal shares. Their plans refuse a dataset that lacks them."""
+        """The parts, each released at an equal share of the loss.
+
+        A dataset without the attributes that they need is refused by ``Part.plan``.
+        """
 
     @abstractmethod
     def raw(self, dataset: Dataset, released: Sequence[Fraction]) -> Fraction:

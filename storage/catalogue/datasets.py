@@ -1,4 +1,4 @@
-"""Datasets: their public descriptions, which are fixed at registration."""
+"""Datasets: their public descriptions, which are fixed once anything was granted or published."""
 
 import json
 from collections.abc import Callable, Collection, Mapping

@@ -26,7 +26,7 @@ OWN = (Attempt, Reserve, BudgetExhausted, StorageError, MemoryError)
 
 
 def remains_of(call: Callable[[], object]) -> set[str]:
-    """The classes of ``OWN`` of which three calls leave objects behind."""
+    """Those classes of ``OWN`` of which objects still exist after ``call`` has run three times."""
     call()
     gc.collect()
     gc.disable()

@@ -165,7 +165,7 @@ def test_a_paid_key_replays_byte_for_byte(tmp_path: Path) -> None:
 def test_a_later_attempt_computes_what_its_form_was_charged_for(
     people: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Form 4 had four trees in a forest; two, the default of today, would lose more ρ than that."""
+    """A forest in form 4 of requests had four trees. Two share ε in halves, which loses more ρ."""
     levels = {name: {"kind": "categorical", "values": ["x", "y"]} for name in ("a", "b", "c")}
     registered = {
         "name": "t",
